@@ -1,0 +1,166 @@
+"""The native core as Python sees it. Statuses become exceptions (see native/bindings/errors.cc):
+
+INVALID_ARGUMENT → ValueError, RESOURCE_EXHAUSTED → IndexError, UNIMPLEMENTED →
+NotImplementedError, DEADLINE_EXCEEDED → gear_reverb.errors.DeadlineExceededError, every other
+code → gear_reverb.errors.ReverbError (also a RuntimeError). Blocking calls release the GIL,
+and notice Ctrl-C.
+Arrays going in are anything `numpy.asarray` takes; arrays coming out own their memory.
+"""
+
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+__version__: str
+
+def set_errors(reverb_error: type, deadline_exceeded_error: type) -> None: ...
+def set_extra_dtypes(dtypes: Sequence[np.dtype]) -> None:
+    """ml_dtypes' dtypes; matched to the core's types by name."""
+
+class ItemSelector:
+    def __repr__(self) -> str: ...
+
+class FifoSelector(ItemSelector):
+    def __init__(self) -> None: ...
+
+class LifoSelector(ItemSelector):
+    def __init__(self) -> None: ...
+
+class UniformSelector(ItemSelector):
+    def __init__(self) -> None: ...
+
+class PrioritizedSelector(ItemSelector):
+    def __init__(self, priority_exponent: float) -> None: ...
+
+class HeapSelector(ItemSelector):
+    def __init__(self, min_heap: bool) -> None: ...
+
+def selector_from_proto(serialized_key_distribution_options: bytes) -> ItemSelector: ...
+
+class RateLimiter:
+    def __init__(
+        self, samples_per_insert: float, min_size_to_sample: int, min_diff: float, max_diff: float
+    ) -> None: ...
+
+class TableExtension:
+    """Observer of a table; subclasses live in the core."""
+
+class Table:
+    def __init__(
+        self,
+        name: str,
+        sampler: ItemSelector,
+        remover: ItemSelector,
+        max_size: int,
+        max_times_sampled: int,
+        rate_limiter: RateLimiter,
+        extensions: Sequence[TableExtension] = ...,
+        signature: Optional[bytes] = None,
+        seed: Optional[int] = None,
+    ) -> None:
+        """`signature`: serialised StructuredValue."""
+    def name(self) -> str: ...
+    def can_sample(self, num_samples: int) -> bool: ...
+    def can_insert(self, num_inserts: int) -> bool: ...
+    def info(self) -> bytes:
+        """Serialised TableInfo."""
+    def sample_keys(self, num_samples: int) -> tuple[np.ndarray, np.ndarray]:
+        """Keys u64[n] and probabilities f64[n], without limiter or data: for measurement."""
+    def insert_keys(self, keys: np.ndarray, priorities: np.ndarray) -> None:
+        """Items without data: for measurement."""
+
+class Checkpointer:
+    """Where and how a server stores its tables."""
+
+def create_default_checkpointer(
+    path: str, group: str, fallback_checkpoint_path: Optional[str]
+) -> Checkpointer: ...
+
+class Server:
+    def __init__(
+        self, priority_tables: Sequence[Table], port: int, checkpointer: Optional[Checkpointer] = None
+    ) -> None:
+        """Port 0: any free port. Restores the newest checkpoint, if there is one."""
+    @property
+    def port(self) -> int: ...
+    def Stop(self) -> None: ...
+    def Wait(self) -> bool:
+        """Until stopped; True if by SIGINT or SIGTERM."""
+
+class Client:
+    def __init__(self, server_address: str) -> None: ...
+    def data_plane(self) -> str:
+        """"in-process" or "grpc" (connects if needed)."""
+    def NewWriter(
+        self, chunk_length: int, max_timesteps: int, delta_encoded: bool, max_in_flight_items: int
+    ) -> Writer: ...
+    def NewTrajectoryWriter(
+        self, chunker_options: ChunkerOptions, validate_items: bool,
+        max_in_flight_bytes: int = ...,
+    ) -> TrajectoryWriter: ...
+    def NewSampler(
+        self, table: str, max_samples: int, buffer_size: int, timeout_ms: int = -1
+    ) -> Sampler:
+        """At most `max_samples` samples, `buffer_size` in flight; timeout < 0: none."""
+    def MutatePriorities(
+        self, table: str, update_keys: np.ndarray, update_priorities: np.ndarray,
+        delete_keys: np.ndarray,
+    ) -> None:
+        """u64[n], f64[n], u64[m]."""
+    def Reset(self, table: str) -> None: ...
+    def Checkpoint(self) -> str: ...
+    def ServerInfo(self, timeout_ms: int) -> list[bytes]:
+        """Serialised TableInfos; timeout <= 0: none."""
+
+class Sampler:
+    NUM_INFO_TENSORS: int  # 5: key u64, probability f64, table_size i64, priority f64, times_sampled i32
+    def GetNextTimestep(self) -> tuple[list[np.ndarray], bool]:
+        """Info scalars and one step of every column; whether it is its trajectory's last.
+        StopIteration when `max_samples` were given. ValueError if not separable into timesteps."""
+    def GetNextTrajectory(self) -> list[np.ndarray]:
+        """Info scalars and whole columns. StopIteration when `max_samples` were given."""
+    def Close(self) -> None: ...
+
+class ChunkerOptions: ...
+
+class ConstantChunkerOptions(ChunkerOptions):
+    def __init__(self, max_chunk_length: int, num_keep_alive_refs: int) -> None: ...
+    def __eq__(self, other: object) -> bool: ...
+
+class AutoTunedChunkerOptions(ChunkerOptions):
+    def __init__(self, num_keep_alive_refs: int, throughput_weight: float = 1.0) -> None: ...
+    def __eq__(self, other: object) -> bool: ...
+
+class WeakCellRef:
+    @property
+    def expired(self) -> bool: ...
+    @property
+    def shape(self) -> list[int]: ...
+    @property
+    def dtype(self) -> np.dtype: ...
+    def numpy(self) -> np.ndarray:
+        """A copy of the step; ReverbError if expired."""
+
+class TrajectoryWriter:
+    def Append(self, data: Sequence[Optional[Any]]) -> list[Optional[WeakCellRef]]: ...
+    def AppendPartial(self, data: Sequence[Optional[Any]]) -> list[Optional[WeakCellRef]]: ...
+    def CreateItem(
+        self, table: str, priority: float, py_trajectory: Sequence[Sequence[WeakCellRef]],
+        squeeze_column: Sequence[bool],
+    ) -> None: ...
+    def ConfigureChunker(self, column: int, options: ChunkerOptions) -> None: ...
+    def Flush(self, ignore_last_num_items: int, timeout_ms: int) -> None:
+        """timeout < 0: none."""
+    def EndEpisode(self, clear_buffers: bool, timeout_ms: Optional[int]) -> None: ...
+    def Close(self) -> None: ...
+    @property
+    def max_num_keep_alive_refs(self) -> int: ...
+    @property
+    def episode_steps(self) -> int: ...
+
+class Writer:
+    def Append(self, data: Sequence[Any]) -> None: ...
+    def AppendSequence(self, data: Sequence[Any]) -> None: ...
+    def CreateItem(self, table: str, num_timesteps: int, priority: float) -> None: ...
+    def Flush(self) -> None: ...
+    def Close(self, retry_on_unavailable: bool = True) -> None: ...

@@ -1,0 +1,133 @@
+// A table: items, how they are picked, when they may come and go.
+//
+// Thread-safe. One mutex guards everything and is held for arithmetic only: no byte is copied, no
+// callback run and no trajectory freed under it. Waiting on the rate limiter is a pair of fair
+// queues (first come, first served) with deadlines; no thread is parked for an asynchronous call.
+// A callback runs exactly once, in the thread that unblocked it (a caller of any method, or the
+// timer thread), with no lock held; it may call the table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "native/rate_limiter/rate_limiter.h"
+#include "native/selectors/selector.h"
+#include "native/table/extension.h"
+#include "native/table/item.h"
+
+namespace gear_reverb::table {
+
+// The exact text that Reverb's clients look for in a DEADLINE_EXCEEDED status.
+inline constexpr char kRateLimiterTimeout[] =
+    "Rate Limiter: Timeout exceeded before the right to insert was acquired.";
+
+struct TableOptions {
+  std::string name;
+  selectors::SelectorOptions sampler;
+  selectors::SelectorOptions remover;
+  int64_t max_size = 0;
+  int32_t max_times_sampled = 0;  // <= 0: no limit.
+  rate_limiter::RateLimiterOptions rate_limiter;
+  std::vector<std::shared_ptr<Extension>> extensions;
+  std::string signature;        // Serialised StructuredValue; empty for none. Opaque here.
+  bool has_seed = false;        // Otherwise the seed is random.
+  uint64_t seed = 0;
+};
+
+struct TableInfo {
+  std::string name;
+  selectors::SelectorOptions sampler;
+  selectors::SelectorOptions remover;
+  int64_t max_size = 0;
+  int32_t max_times_sampled = 0;
+  rate_limiter::RateLimiterOptions rate_limiter;
+  rate_limiter::RateLimiterCounts counts;
+  std::string signature;
+  int64_t current_size = 0;
+  int64_t num_episodes = 0;          // Episodes with a live item.
+  int64_t num_deleted_episodes = 0;  // Episodes whose last item went.
+  int64_t num_unique_samples = 0;    // Items that were sampled at least once (oracle's meaning).
+  int64_t bytes = 0;                 // Payload of the distinct chunks of live items.
+  int64_t waiting_inserts = 0;
+  int64_t waiting_samples = 0;
+  std::string blocked_insert;  // Why the first waiting insert waits; "" if none.
+  std::string blocked_sample;
+  absl::Duration time_sampling, time_inserting;  // Spent under the lock.
+};
+
+// All of a table's state at one moment: items in order of insertion.
+struct TableSnapshot {
+  TableInfo info;
+  std::vector<Item> items;
+  uint64_t seed = 0, random_position = 0;
+};
+
+class Table : public std::enable_shared_from_this<Table> {
+ public:
+  using WaitId = uint64_t;  // 0: nothing waits (the callback has run or is about to).
+  using InsertDone = absl::AnyInvocable<void(absl::Status)>;
+  using SampleDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<SampledItem>>)>;
+
+  // INVALID_ARGUMENT naming the option.
+  static absl::StatusOr<std::shared_ptr<Table>> Create(TableOptions options);
+  ~Table();
+
+  // Inserts when the limiter allows; a live key is updated in place (priority and trajectory
+  // of the new item) at once, without counting as an insert. A full table removes one item first.
+  // The trajectory must have been checked. INVALID_ARGUMENT (negative or not finite priority),
+  // DEADLINE_EXCEEDED, CANCELLED (Cancel or Close).
+  WaitId InsertOrAssignAsync(Item item, absl::Time deadline, InsertDone done);
+  absl::Status InsertOrAssign(Item item, absl::Time deadline = absl::InfiniteFuture());
+
+  // Draws between 1 and `max_items` items as soon as one may be drawn, one after another: an item
+  // that reaches max_times_sampled is removed before the next draw. DEADLINE_EXCEEDED with
+  // kRateLimiterTimeout, CANCELLED, INVALID_ARGUMENT (max_items < 1).
+  WaitId SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done);
+  absl::StatusOr<std::vector<SampledItem>> Sample(int64_t max_items,
+                                                  absl::Time deadline = absl::InfiniteFuture());
+
+  // Takes a waiting call out of its queue; its callback gets CANCELLED. No effect if it is done.
+  void Cancel(WaitId id);
+
+  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a negative or not finite
+  // priority, naming its key: then nothing changes.
+  absl::Status MutateItems(absl::Span<const KeyWithPriority> updates,
+                           absl::Span<const uint64_t> deletes);
+
+  // Removes all items and sets the limiter's counts to 0.
+  void Reset();
+
+  // Ends every waiting call, and every later one, with CANCELLED.
+  void Close();
+
+  bool CanSample(int64_t n) const;
+  bool CanInsert(int64_t n) const;
+  const std::string& name() const;
+  TableInfo info() const;
+  int64_t size() const;
+
+  TableSnapshot Snapshot() const;
+  // Into an empty table of the same configuration (sizes and limiter options may differ): items in
+  // order, counts, random position. FAILED_PRECONDITION if not empty; RESOURCE_EXHAUSTED (nothing
+  // restored) if the items do not fit max_size.
+  absl::Status Restore(const TableSnapshot& snapshot);
+
+  // The selection path alone, for measurement: `n` draws' keys and probabilities under one lock,
+  // without waiting; and the bulk insertion of items without trajectories.
+  absl::Status DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities);
+  absl::Status InsertKeys(absl::Span<const uint64_t> keys, absl::Span<const double> priorities);
+
+ private:
+  class Impl;
+  explicit Table(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gear_reverb::table
