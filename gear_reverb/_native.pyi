@@ -7,7 +7,8 @@ and notice Ctrl-C.
 Arrays going in are anything `numpy.asarray` takes; arrays coming out own their memory.
 """
 
-from typing import Any, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +56,8 @@ class Table:
         max_times_sampled: int,
         rate_limiter: RateLimiter,
         extensions: Sequence[TableExtension] = ...,
-        signature: Optional[bytes] = None,
-        seed: Optional[int] = None,
+        signature: bytes | None = None,
+        seed: int | None = None,
     ) -> None:
         """`signature`: serialised StructuredValue."""
     def name(self) -> str: ...
@@ -73,12 +74,12 @@ class Checkpointer:
     """Where and how a server stores its tables."""
 
 def create_default_checkpointer(
-    path: str, group: str, fallback_checkpoint_path: Optional[str]
+    path: str, group: str, fallback_checkpoint_path: str | None
 ) -> Checkpointer: ...
 
 class Server:
     def __init__(
-        self, priority_tables: Sequence[Table], port: int, checkpointer: Optional[Checkpointer] = None
+        self, priority_tables: Sequence[Table], port: int, checkpointer: Checkpointer | None = None
     ) -> None:
         """Port 0: any free port. Restores the newest checkpoint, if there is one."""
     @property
@@ -90,12 +91,14 @@ class Server:
 class Client:
     def __init__(self, server_address: str) -> None: ...
     def data_plane(self) -> str:
-        """"in-process" or "grpc" (connects if needed)."""
+        """ "in-process" or "grpc" (connects if needed)."""
     def NewWriter(
         self, chunk_length: int, max_timesteps: int, delta_encoded: bool, max_in_flight_items: int
     ) -> Writer: ...
     def NewTrajectoryWriter(
-        self, chunker_options: ChunkerOptions, validate_items: bool,
+        self,
+        chunker_options: ChunkerOptions,
+        validate_items: bool,
         max_in_flight_bytes: int = ...,
     ) -> TrajectoryWriter: ...
     def NewSampler(
@@ -103,7 +106,10 @@ class Client:
     ) -> Sampler:
         """At most `max_samples` samples, `buffer_size` in flight; timeout < 0: none."""
     def MutatePriorities(
-        self, table: str, update_keys: np.ndarray, update_priorities: np.ndarray,
+        self,
+        table: str,
+        update_keys: np.ndarray,
+        update_priorities: np.ndarray,
         delete_keys: np.ndarray,
     ) -> None:
         """u64[n], f64[n], u64[m]."""
@@ -113,7 +119,9 @@ class Client:
         """Serialised TableInfos; timeout <= 0: none."""
 
 class Sampler:
-    NUM_INFO_TENSORS: int  # 5: key u64, probability f64, table_size i64, priority f64, times_sampled i32
+    NUM_INFO_TENSORS: (
+        int  # 5: key u64, probability f64, table_size i64, priority f64, times_sampled i32
+    )
     def GetNextTimestep(self) -> tuple[list[np.ndarray], bool]:
         """Info scalars and one step of every column; whether it is its trajectory's last.
         StopIteration when `max_samples` were given. ValueError if not separable into timesteps."""
@@ -142,16 +150,19 @@ class WeakCellRef:
         """A copy of the step; ReverbError if expired."""
 
 class TrajectoryWriter:
-    def Append(self, data: Sequence[Optional[Any]]) -> list[Optional[WeakCellRef]]: ...
-    def AppendPartial(self, data: Sequence[Optional[Any]]) -> list[Optional[WeakCellRef]]: ...
+    def Append(self, data: Sequence[Any | None]) -> list[WeakCellRef | None]: ...
+    def AppendPartial(self, data: Sequence[Any | None]) -> list[WeakCellRef | None]: ...
     def CreateItem(
-        self, table: str, priority: float, py_trajectory: Sequence[Sequence[WeakCellRef]],
+        self,
+        table: str,
+        priority: float,
+        py_trajectory: Sequence[Sequence[WeakCellRef]],
         squeeze_column: Sequence[bool],
     ) -> None: ...
     def ConfigureChunker(self, column: int, options: ChunkerOptions) -> None: ...
     def Flush(self, ignore_last_num_items: int, timeout_ms: int) -> None:
         """timeout < 0: none."""
-    def EndEpisode(self, clear_buffers: bool, timeout_ms: Optional[int]) -> None: ...
+    def EndEpisode(self, clear_buffers: bool, timeout_ms: int | None) -> None: ...
     def Close(self) -> None: ...
     @property
     def max_num_keep_alive_refs(self) -> int: ...

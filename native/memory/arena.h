@@ -2,9 +2,17 @@
 //
 // Thread-safe. Invariants:
 //  1. A block starts at a multiple of kAlignment and never crosses a segment.
-//  2. A segment's address and file descriptor stay valid while the arena lives or any block of it
-//     does (blocks keep the arena alive).
+//  2. A segment's address and file descriptor stay valid while a block of it lives (blocks keep
+//     the arena alive). Only a segment made for one oversized block goes before the arena does.
 //  3. Allocation and freeing are O(1) amortised in the number of live blocks.
+//  4. Metadata lie outside the segments: who maps one cannot harm the arena, only its bytes.
+//
+// What a block wastes is bounded; see size_classes.h. Memory is the system's until it is first
+// touched, and goes back to it when much of it lies idle; see run_heap.h.
+//
+// Fork: the child of a process shares the parent's shareable segments. There, allocating from such
+// an arena fails with FAILED_PRECONDITION and freeing does nothing, so that the parent's blocks
+// stay as they are; reading them is fine.
 #pragma once
 
 #include <cstddef>
@@ -44,15 +52,20 @@ class Block {
   size_t size_ = 0;
   uint64_t offset_ = 0;
   uint32_t segment_ = 0;
+  void* home_ = nullptr;  // The Slab of a small block, the PageRun of a large one.
 };
 
 struct ArenaOptions {
-  // Segments are at least this large; a larger block gets a segment of its own size.
+  // Segments are at least this large (and 1 MiB); a block that is larger than this and fits no
+  // segment gets one of its own size, which goes when the block does.
   size_t segment_bytes = size_t{64} << 20;
   // Limit on the capacity of live blocks; 0 means none.
   size_t max_bytes = 0;
   // memfd-backed segments can be shared with other processes; anonymous ones cannot.
   bool shareable = true;
+  // Whether idle memory goes back to the system. Must be false where segments are registered with
+  // a device (CUDA, a NIC), which would keep the old pages. Segments then live as long as the arena.
+  bool returns_memory = true;
 };
 
 struct ArenaStats {
@@ -61,9 +74,11 @@ struct ArenaStats {
   size_t payload_bytes = 0;   // Bytes asked for by live blocks.
   size_t live_blocks = 0;
   size_t segments = 0;
+  size_t idle_bytes = 0;      // Memory kept for blocks to come, apart from partly used slabs.
 };
 
-// A segment as others may map it. `fd` is -1 for anonymous segments and stays the arena's.
+// A segment as others may map it. `fd` is -1 for anonymous segments and stays the arena's. It is
+// writable: give strangers one opened read-only through /proc/self/fd. Its size is sealed.
 struct SegmentView {
   uint32_t id;
   int fd;

@@ -42,6 +42,7 @@ class RateLimiter {
   void CountSample(int64_t n) { counts_.samples += n; }
   void CountDelete(int64_t n) { counts_.deletes += n; }
   void Reset() { counts_ = {}; }
+  // The counts are not negative; who reads them from a file checks that.
   void Restore(const RateLimiterCounts& counts) { counts_ = counts; }
 
   // "" if n are allowed, else the inequality that fails and by how much, in words.
@@ -53,6 +54,10 @@ class RateLimiter {
 
  private:
   explicit RateLimiter(const RateLimiterOptions& options) : options_(options) {}
+
+  int64_t size() const { return counts_.inserts - counts_.deletes; }
+  double DifferenceAfterSamples(int64_t n) const;
+  double DifferenceAfterInserts(int64_t n) const;
 
   RateLimiterOptions options_;
   RateLimiterCounts counts_;

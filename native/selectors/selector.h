@@ -23,6 +23,7 @@ using Slot = uint32_t;
 struct Draw {
   Slot slot;
   double probability;  // Of this slot in this draw; 1 for the deterministic strategies.
+  bool operator==(const Draw&) const = default;
 };
 
 // What a strategy is, for TableInfo and checkpoints.

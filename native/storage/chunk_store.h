@@ -1,12 +1,9 @@
 // The chunks of a server by key, so that a chunk sent twice is stored once.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 
-#include "absl/container/flat_hash_map.h"
-#include "native/base/mutex.h"
 #include "native/storage/chunk.h"
 
 namespace gear_reverb::storage {
@@ -24,7 +21,7 @@ class ChunkStore {
   // The live chunk, or null.
   ChunkPtr Find(uint64_t key) const;
 
-  // Number of live chunks.
+  // Number of live chunks; one that is being released may still count.
   int64_t size() const;
 
  private:

@@ -39,9 +39,10 @@ struct Trajectory {
 
 using TrajectoryPtr = std::shared_ptr<const Trajectory>;
 
-// INVALID_ARGUMENT naming the column and slice unless: every column has a slice; every slice
-// lies within its chunk and has a positive length; the slices of a column agree in dtype and
-// step shape; a squeezed column has exactly one step.
+// INVALID_ARGUMENT naming the column and slice unless: there is a column; every column has a slice;
+// every slice lies within its chunk and has a positive length; the slices of a column agree in
+// dtype and step shape, and their tensor's size fits 64 bits; a squeezed column has exactly one
+// step.
 absl::Status CheckTrajectory(const Trajectory& trajectory);
 
 // dtype, shape (squeezed if so) and byte count of a checked column's tensor.
@@ -55,8 +56,8 @@ ColumnLayout LayoutOf(const TrajectoryColumn& column);
 // Copies a checked column's tensor to `out`, which has LayoutOf(column).bytes bytes.
 void Gather(const TrajectoryColumn& column, std::byte* out);
 
-// The trajectory cut into single steps: step t of every column, or nullopt where the columns are
-// not equally long or one is squeezed. (Reverb's "timesteps".)
+// Whether the trajectory can be cut into single steps, step t of every column (Reverb's
+// "timesteps"): there is a column, all are equally long, and none is squeezed.
 bool HasTimesteps(const Trajectory& trajectory);
 
 }  // namespace gear_reverb::storage

@@ -39,6 +39,9 @@ struct TableOptions {
   std::string signature;        // Serialised StructuredValue; empty for none. Opaque here.
   bool has_seed = false;        // Otherwise the seed is random.
   uint64_t seed = 0;
+  // A call that has been first in its queue and waited so long is logged, again whenever its wait
+  // has doubled.
+  absl::Duration log_waiting_after = absl::Seconds(30);
 };
 
 struct TableInfo {
@@ -80,15 +83,17 @@ class Table : public std::enable_shared_from_this<Table> {
   ~Table();
 
   // Inserts when the limiter allows; a live key is updated in place (priority and trajectory
-  // of the new item) at once, without counting as an insert. A full table removes one item first.
-  // The trajectory must have been checked. INVALID_ARGUMENT (negative or not finite priority),
+  // of the new item) at once, without counting as an insert. Then, while there are more than
+  // max_size items, the remover picks one of all of them, the new one included. The trajectory
+  // must have been checked. INVALID_ARGUMENT (negative or not finite priority),
   // DEADLINE_EXCEEDED, CANCELLED (Cancel or Close).
   WaitId InsertOrAssignAsync(Item item, absl::Time deadline, InsertDone done);
   absl::Status InsertOrAssign(Item item, absl::Time deadline = absl::InfiniteFuture());
 
   // Draws between 1 and `max_items` items as soon as one may be drawn, one after another: an item
-  // that reaches max_times_sampled is removed before the next draw. DEADLINE_EXCEEDED with
-  // kRateLimiterTimeout, CANCELLED, INVALID_ARGUMENT (max_items < 1).
+  // that reaches max_times_sampled is removed before the next draw. One call draws no more than
+  // 16384 items. DEADLINE_EXCEEDED with kRateLimiterTimeout, CANCELLED, INVALID_ARGUMENT
+  // (max_items < 1).
   WaitId SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done);
   absl::StatusOr<std::vector<SampledItem>> Sample(int64_t max_items,
                                                   absl::Time deadline = absl::InfiniteFuture());
@@ -96,15 +101,17 @@ class Table : public std::enable_shared_from_this<Table> {
   // Takes a waiting call out of its queue; its callback gets CANCELLED. No effect if it is done.
   void Cancel(WaitId id);
 
-  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a negative or not finite
-  // priority, naming its key: then nothing changes.
+  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a negative or infinite
+  // priority of a known key and for NaN, naming the key: then nothing changes. CANCELLED once
+  // closed.
   absl::Status MutateItems(absl::Span<const KeyWithPriority> updates,
                            absl::Span<const uint64_t> deletes);
 
-  // Removes all items and sets the limiter's counts to 0.
+  // Removes all items and sets all counts to 0.
   void Reset();
 
-  // Ends every waiting call, and every later one, with CANCELLED.
+  // Ends every waiting call, and every later insert, sample and mutation, with CANCELLED. Also the
+  // destructor does; callbacks it runs must not call the table.
   void Close();
 
   bool CanSample(int64_t n) const;
@@ -115,19 +122,21 @@ class Table : public std::enable_shared_from_this<Table> {
 
   TableSnapshot Snapshot() const;
   // Into an empty table of the same configuration (sizes and limiter options may differ): items in
-  // order, counts, random position. FAILED_PRECONDITION if not empty; RESOURCE_EXHAUSTED (nothing
-  // restored) if the items do not fit max_size.
+  // order, counts, random position. Nothing is restored on an error: FAILED_PRECONDITION if not
+  // empty, RESOURCE_EXHAUSTED if the items do not fit max_size, INVALID_ARGUMENT if the snapshot
+  // contradicts itself.
   absl::Status Restore(const TableSnapshot& snapshot);
 
   // The selection path alone, for measurement: `n` draws' keys and probabilities under one lock,
-  // without waiting; and the bulk insertion of items without trajectories.
+  // without waiting or counting, FAILED_PRECONDITION on an empty table; and the bulk insertion of
+  // new items without trajectories, ALREADY_EXISTS or RESOURCE_EXHAUSTED if one cannot be.
   absl::Status DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities);
   absl::Status InsertKeys(absl::Span<const uint64_t> keys, absl::Span<const double> priorities);
 
  private:
   class Impl;
-  explicit Table(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Table(std::shared_ptr<Impl> impl);
+  const std::shared_ptr<Impl> impl_;  // Shared with timers for as long as they run.
 };
 
 }  // namespace gear_reverb::table

@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "native/storage/trajectory.h"
 
-namespace gear_reverb::client {
+namespace gear_reverb::writer {
 
 struct NewItem {
   uint64_t key = 0;
@@ -54,4 +54,4 @@ class InsertStreamFactory {
   virtual std::unique_ptr<InsertStream> OpenInsertStream(InsertStreamEvents events) = 0;
 };
 
-}  // namespace gear_reverb::client
+}  // namespace gear_reverb::writer

@@ -1,0 +1,281 @@
+"""How the leaves of appended nests become columns.
+
+Every path to a leaf that was ever appended owns one column, for good; columns are numbered in the
+order of first appearance, and within one nest in the order that `tree.flatten` has.
+
+Most steps of a program look alike, so the way from a nest to its leaves is compiled once and tried
+first (`compile_flatten`); only nests that look new are walked by `tree`.
+"""
+
+import collections.abc
+import itertools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tree
+
+Path = tuple
+
+# Types of which no instance is a nest; grows as leaves of other types are met.
+_leaf_types: set[type] = {
+    type(None),
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.ndarray,
+    *np.sctypeDict.values(),
+}
+_MAX_PLANS = 8  # Distinct looks of steps that are remembered.
+
+
+class ColumnMap:
+    """Assigns leaves of nests to columns.
+
+    Attributes:
+      paths: The path of each column.
+      structure: The union of all nests seen, its leaves without meaning; None before the first.
+    """
+
+    def __init__(self) -> None:
+        self.paths: list[Path] = []
+        self.structure: Any = None
+        self._column_of: dict[Path, int] = {}
+        self._inner: set[Path] = set()  # Paths of nests that hold columns.
+        self._plans: list[Callable[[Any], list | None]] = []
+        self._is_new = True
+
+    def column(self, path: Path) -> int | None:
+        """The column at `path`, or None if no leaf has been there."""
+        return self._column_of.get(path)
+
+    def flatten(self, data: Any) -> list:
+        """One entry per column, None where `data` has no leaf. New leaves make new columns.
+
+        Raises:
+          ValueError: If `data` has a leaf where earlier nests had a nest, or the other way round,
+            or another kind of container. Nothing changes then.
+        """
+        for plan in self._plans:
+            row = plan(data)
+            if row is not None:
+                return row
+        return self._flatten_by_path(data)
+
+    def _flatten_by_path(self, data: Any) -> list:
+        leaves = tree.flatten_with_path(data)
+        added = [
+            path
+            for path, leaf in leaves
+            if path not in self._column_of and not (leaf is None and path in self._inner)
+        ]
+        if self._is_new or added:
+            self._extend(data, added)
+        row: list = [None] * len(self.paths)
+        order = []
+        for path, leaf in leaves:
+            if (column := self._column_of.get(path)) is not None:
+                row[column] = leaf
+                order.append(column)
+                _learn_leaf_type(leaf)
+        if len(order) == len(leaves):
+            self._add_plan(data, order)
+        return row
+
+    def _extend(self, data: Any, added: Sequence[Path]) -> None:
+        blank = tree.map_structure(lambda _: None, data)
+        structure = blank if self._is_new else _union(self.structure, data, ())
+        self.structure = structure
+        self._is_new = False
+        for path in added:
+            self._column_of[path] = len(self.paths)
+            self.paths.append(path)
+            self._inner.update(path[:length] for length in range(len(path)))
+        self._plans.clear()  # Their rows are too short now.
+
+    def _add_plan(self, data: Any, order: list[int]) -> None:
+        flatten = compile_flatten(data, _leaf_types)
+        if flatten is None:
+            return
+        if order != list(range(len(self.paths))):
+            flatten = _reordered(flatten, order, len(self.paths))
+        self._plans.insert(0, flatten)
+        del self._plans[_MAX_PLANS:]
+
+
+def compile_flatten(
+    example: Any, leaf_types: collections.abc.Set
+) -> Callable[[Any], list | None] | None:
+    """A fast `tree.flatten` for nests that look like `example`.
+
+    Args:
+      example: Nest of dicts (or other mappings), lists, tuples and named tuples.
+      leaf_types: The exact types that leaves may have.
+
+    Returns:
+      A function from a nest to its leaves, or to None if the nest does not look like `example`.
+      None if `example` holds other things than said.
+    """
+    try:
+        walk = _compile(example, leaf_types)
+    except _NotCompilable:
+        return None
+    if walk is None:
+        return lambda data: [data] if type(data) in leaf_types else None
+
+    def flatten(data: Any) -> list | None:
+        leaves: list = []
+        return leaves if walk(data, leaves) else None
+
+    return flatten
+
+
+class _NotCompilable(Exception):
+    """The example has a container that only `tree` knows."""
+
+
+def _compile(example: Any, leaf_types: collections.abc.Set) -> Callable | None:
+    """A function `(nest, leaves) -> bool` that appends to `leaves`; None for a leaf."""
+    cls = type(example)
+    if cls in leaf_types:
+        return None
+    if cls is dict or _is_plain_mapping(example):
+        keys = sorted(example)
+        children = [_compile(example[key], leaf_types) for key in keys]
+        values_of = operator.itemgetter(*keys) if len(keys) > 1 else _getter_of_few(keys)
+    elif cls in (list, tuple) or (isinstance(example, tuple) and hasattr(example, "_fields")):
+        children = [_compile(child, leaf_types) for child in example]
+        values_of = None
+    else:
+        raise _NotCompilable
+    size = len(children)
+    if not any(children):
+
+        def walk_leaves(data: Any, leaves: list) -> bool:
+            if type(data) is not cls or len(data) != size:
+                return False
+            try:
+                values = data if values_of is None else values_of(data)
+            except KeyError:
+                return False
+            leaves += values
+            return leaf_types.issuperset(map(type, values))
+
+        return walk_leaves
+
+    def walk(data: Any, leaves: list) -> bool:
+        if type(data) is not cls or len(data) != size:
+            return False
+        try:
+            values = data if values_of is None else values_of(data)
+        except KeyError:
+            return False
+        for value, child in zip(values, children):
+            if child is None:
+                if type(value) not in leaf_types:
+                    return False
+                leaves.append(value)
+            elif not child(value, leaves):
+                return False
+        return True
+
+    return walk
+
+
+def _is_plain_mapping(value: Any) -> bool:
+    """Whether looking up a missing key has no side effect, and the type says what it is."""
+    return (
+        isinstance(value, collections.abc.Mapping)
+        and value.__class__ is type(value)
+        and not hasattr(type(value), "__missing__")
+    )
+
+
+def _getter_of_few(keys: list) -> Callable[[Any], tuple]:
+    if not keys:
+        return lambda data: ()
+    (key,) = keys
+    return lambda data: (data[key],)
+
+
+def _reordered(flatten: Callable, order: list[int], width: int) -> Callable[[Any], list | None]:
+    def flatten_to_row(data: Any) -> list | None:
+        leaves = flatten(data)
+        if leaves is None:
+            return None
+        row = [None] * width
+        for column, leaf in zip(order, leaves):
+            row[column] = leaf
+        return row
+
+    return flatten_to_row
+
+
+def _learn_leaf_type(leaf: Any) -> None:
+    cls = type(leaf)
+    if cls not in _leaf_types and leaf.__class__ is cls:  # Proxies are leaves or not as they like.
+        _leaf_types.add(cls)
+
+
+def _union(old: Any, new: Any, path: Path) -> Any:
+    """A nest with the leaves of both, in containers of `old`'s types; leaves become None."""
+    if not tree.is_nested(new):
+        if tree.is_nested(old) and new is not None:
+            raise ValueError(f"Field {path} was a nest before, and is a leaf now: {new!r}")
+        return old
+    if not tree.is_nested(old):
+        raise ValueError(f"Field {path} was a leaf before, and is a nest now: {new!r}")
+    for kind in (_mapping_items, _named_items):
+        old_items, new_items = kind(old), kind(new)
+        if old_items is None and new_items is None:
+            continue
+        if old_items is None or new_items is None:
+            break
+        merged = dict(old_items)
+        for key, child in new_items.items():
+            merged[key] = (
+                _union(merged[key], child, (*path, key)) if key in merged else _blank(child)
+            )
+        if kind is _named_items:
+            if merged.keys() != old_items.keys():
+                break
+            return type(old)(**merged)
+        return merged if _has_default(old) else type(old)(merged)
+    else:
+        children = enumerate(itertools.zip_longest(old, new, fillvalue=_ABSENT))
+        return type(old)([_union_child(a, b, (*path, index)) for index, (a, b) in children])
+    raise ValueError(f"Field {path} was a {type(old).__name__}, and is a {type(new).__name__} now")
+
+
+_ABSENT = object()
+
+
+def _union_child(old: Any, new: Any, path: Path) -> Any:
+    if old is _ABSENT:
+        return _blank(new)
+    return old if new is _ABSENT else _union(old, new, path)
+
+
+def _blank(nest: Any) -> Any:
+    return tree.map_structure(lambda _: None, nest)
+
+
+def _has_default(mapping: Any) -> bool:
+    return hasattr(type(mapping), "__missing__")
+
+
+def _mapping_items(nest: Any) -> dict | None:
+    return dict(nest) if isinstance(nest, collections.abc.Mapping) else None
+
+
+def _named_items(nest: Any) -> dict | None:
+    """Fields of a named tuple or an attrs object."""
+    if isinstance(nest, tuple) and hasattr(nest, "_fields"):
+        return dict(zip(nest._fields, nest))
+    if hasattr(type(nest), "__attrs_attrs__"):
+        return {field.name: getattr(nest, field.name) for field in type(nest).__attrs_attrs__}
+    return None

@@ -1,0 +1,102 @@
+"""Writes steps, and items that span the last few of them."""
+
+import logging
+from typing import Any
+
+import tree
+
+from gear_reverb import pybind
+
+_logger = logging.getLogger(__name__)
+
+
+class Writer:
+    """Writes steps, and items that span the last few of them. See `Client.writer`.
+
+    Steps must all have the same structure, dtypes and shapes. For items that combine columns
+    freely, use `Client.trajectory_writer`. Not for use by several threads.
+    """
+
+    def __init__(self, internal_writer: pybind.Writer) -> None:
+        """Called by `Client.writer`; takes over the core's writer."""
+        self._writer = internal_writer
+        self._closed = False
+
+    def __enter__(self) -> "Writer":
+        if self._closed:
+            raise ValueError("Cannot reuse already closed Writer")
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):  # Missing if __init__ failed.
+            _logger.warning("Writer-object deleted without calling .close explicitly.")
+
+    def append(self, data: Any) -> None:
+        """Appends one step; nothing is sent until an item refers to it.
+
+        Args:
+          data: Nest of arrays, of the same structure in every step.
+
+        Raises:
+          ValueError: If a dtype, shape or the number of leaves differs from the step before.
+          RuntimeError: If the writer is closed.
+        """
+        self._writer.Append(tree.flatten(data))
+
+    def append_sequence(self, sequence: Any) -> None:
+        """Appends several steps: the same as `append` for each index of the leading axis.
+
+        Args:
+          sequence: Nest of arrays of shape `[steps, ...]`.
+
+        Raises:
+          ValueError: As for `append`, or if leaves have different numbers of steps.
+          RuntimeError: If the writer is closed.
+        """
+        self._writer.AppendSequence(tree.flatten(sequence))
+
+    def create_item(self, table: str, num_timesteps: int, priority: float) -> None:
+        """Creates an item of the last `num_timesteps` steps; it may be sent later. See `flush`.
+
+        Args:
+          table: Name of the table.
+          num_timesteps: Steps in the item, at most the writer's `max_sequence_length`.
+          priority: The item's priority.
+
+        Raises:
+          ValueError: If `num_timesteps` is below 1 or above the steps there are, the table is
+            unknown, or the steps do not match its signature.
+          RuntimeError: If the writer is closed.
+        """
+        if num_timesteps < 1:
+            raise ValueError(f"num_timesteps ({num_timesteps}) must be a positive integer")
+        self._writer.CreateItem(table, num_timesteps, priority)
+
+    def flush(self) -> None:
+        """Sends all items and blocks until the server has them.
+
+        Raises:
+          RuntimeError: If the writer is closed or the server fails.
+        """
+        self._writer.Flush()
+
+    def close(self, retry_on_unavailable: bool = True) -> None:
+        """Flushes and ends the stream; the writer cannot be used afterwards.
+
+        Args:
+          retry_on_unavailable: Whether to try again for as long as the server is unavailable.
+
+        Raises:
+          ValueError: If the writer is closed already.
+          RuntimeError: If the server fails.
+        """
+        if self._closed:
+            raise ValueError("close() has already been called on Writer.")
+        self._closed = True
+        self._writer.Close(retry_on_unavailable)
+
+    def __repr__(self) -> str:
+        return f"{self._writer!r}, closed: {self._closed}"

@@ -1,0 +1,328 @@
+"""Clients: write to, sample from and administer the tables of a server."""
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tree
+
+from gear_reverb import errors, pybind, replay_sample, reverb_types
+from gear_reverb._writer import Writer
+from gear_reverb.trajectory_writer import TrajectoryWriter
+
+__all__ = ["Client", "Writer"]
+
+_UNLIMITED_ITEMS = 1_000_000
+_NUM_INFO_FIELDS = len(replay_sample.SampleInfo._fields)
+
+
+class Client:
+    """Access to one server. May be used by several threads; pickles by address."""
+
+    def __init__(self, server_address: str) -> None:
+        """Does not connect yet: the first call does, and fails if there is no server.
+
+        Args:
+          server_address: "host:port".
+        """
+        self._server_address = server_address
+        self._client = pybind.Client(server_address)
+
+    def __reduce__(self) -> tuple[type, tuple[str]]:
+        return type(self), (self._server_address,)
+
+    def __repr__(self) -> str:
+        return f"Client, server_address={self._server_address}"
+
+    @property
+    def server_address(self) -> str:
+        """The address that the client was made with."""
+        return self._server_address
+
+    def insert(
+        self, data: Any, priorities: dict[str, float], *, timeout: float | None = None
+    ) -> None:
+        """Inserts one item of a single step into one or several tables, and waits until it is in.
+
+        Args:
+          data: Nest of arrays; stored once.
+          priorities: Priority of the item by name of the table.
+          timeout: Longest time to wait for the tables' rate limiters, in seconds.
+
+        Raises:
+          ValueError: If `priorities` is empty, a table is unknown, or `data` does not match its
+            signature.
+          DeadlineExceededError: If the time is up. The item may still be inserted.
+        """
+        if not priorities:
+            raise ValueError("priorities must contain at least one item")
+        if timeout is not None:
+            self._insert_with_timeout(data, priorities, _milliseconds(timeout))
+            return
+        with self.writer(max_sequence_length=1) as writer:
+            writer.append(data)
+            for table, priority in priorities.items():
+                writer.create_item(table=table, num_timesteps=1, priority=priority)
+
+    def _insert_with_timeout(
+        self, data: Any, priorities: dict[str, float], timeout_ms: int
+    ) -> None:
+        writer = self.trajectory_writer(num_keep_alive_refs=1)
+        try:
+            writer.append(data)
+            step = tree.map_structure(lambda history: history[:], writer.history)
+            for table, priority in priorities.items():
+                writer.create_item(table, priority, step)
+            writer.flush(timeout_ms=timeout_ms)
+        finally:
+            writer.close()
+
+    def writer(
+        self,
+        max_sequence_length: int,
+        delta_encoded: bool = False,
+        chunk_length: int | None = None,
+        max_in_flight_items: int | None = 25,
+    ) -> Writer:
+        """A writer of items that span up to `max_sequence_length` steps.
+
+        Prefer `trajectory_writer`, whose items can combine columns freely.
+
+        Args:
+          max_sequence_length: Last steps that items can span.
+          delta_encoded: Store differences of steps, which compress better if steps are alike.
+          chunk_length: Steps that are compressed together; by default at most 10.
+          max_in_flight_items: Items sent and not confirmed, before creating one waits; None for
+            any number.
+
+        Raises:
+          ValueError: If a number is below 1, or `chunk_length` above `max_sequence_length`.
+        """
+        if max_sequence_length < 1:
+            raise ValueError(
+                f"max_sequence_length ({max_sequence_length}) must be a positive integer"
+            )
+        if chunk_length is None:
+            chunk_length = min(10, max_sequence_length)
+        if not 1 <= chunk_length <= max_sequence_length:
+            raise ValueError(
+                f"chunk_length ({chunk_length}) must be a positive integer le to "
+                f"max_sequence_length ({max_sequence_length})"
+            )
+        if max_in_flight_items is None:
+            max_in_flight_items = _UNLIMITED_ITEMS
+        if max_in_flight_items < 1:
+            raise ValueError(
+                f"max_in_flight_items ({max_in_flight_items}) must be a positive integer"
+            )
+        return Writer(
+            self._client.NewWriter(
+                chunk_length, max_sequence_length, delta_encoded, max_in_flight_items
+            )
+        )
+
+    def sample(
+        self,
+        table: str,
+        num_samples: int = 1,
+        *,
+        emit_timesteps: bool = True,
+        unpack_as_table_signature: bool = False,
+        timeout: float | None = None,
+    ) -> Generator[list[replay_sample.ReplaySample] | replay_sample.ReplaySample, None, None]:
+        """Samples items one after another; waits while the table's rate limiter says so.
+
+        Args:
+          table: Name of the table.
+          num_samples: Items to sample.
+          emit_timesteps: Whether to split items into steps.
+          unpack_as_table_signature: Whether data has the structure of the table's signature; if
+            not, or if the table has none, it is a flat list of columns.
+          timeout: Longest time to wait for the rate limiter per item, in seconds.
+
+        Yields:
+          Per item, a list of `ReplaySample`, one per step, with data of shape `[...]`; or one
+          `ReplaySample` with data of shape `[steps, ...]`, if `emit_timesteps` is false.
+
+        Raises:
+          ValueError: If steps are asked for and the item's columns differ in length, or
+            `num_samples` is 0.
+          DeadlineExceededError: If the time is up.
+        """
+        signature = self._structure_of_table(table) if unpack_as_table_signature else None
+        timeout_ms = -1 if timeout is None else max(1, _milliseconds(timeout))
+        sampler = self._client.NewSampler(table, num_samples, 1, timeout_ms)
+        try:
+            for _ in range(num_samples):
+                if emit_timesteps:
+                    sample, is_last = [], False
+                    while not is_last:
+                        values, is_last = sampler.GetNextTimestep()
+                        sample.append(_as_sample(values, signature))
+                    yield sample
+                else:
+                    yield _as_sample(sampler.GetNextTrajectory(), signature)
+        finally:
+            sampler.Close()
+
+    def mutate_priorities(
+        self,
+        table: str,
+        updates: Mapping[int, float] | tuple[Any, Any] | None = None,
+        deletes: Sequence[int] | None = None,
+    ) -> None:
+        """Updates priorities of items, then deletes items. Unknown keys are ignored.
+
+        Args:
+          table: Name of the table.
+          updates: New priorities by key, or a pair of arrays, keys and priorities, of equal
+            length.
+          deletes: Keys of items to delete; a list or an array.
+
+        Raises:
+          TypeError: If a key is no integer.
+          ValueError: If a key is not in `[0, 2**64)`, a priority is negative or not a number, or
+            the arrays' lengths differ.
+          RuntimeError: If there is no such table.
+        """
+        if updates is None:
+            keys, priorities = (), ()
+        elif isinstance(updates, tuple):
+            keys, priorities = updates
+        else:
+            keys, priorities = list(updates.keys()), list(updates.values())
+        self._client.MutatePriorities(
+            table,
+            _keys(keys),
+            np.asarray(priorities, dtype=np.float64).reshape(-1),
+            _keys(() if deletes is None else deletes),
+        )
+
+    def update_priorities(self, table: str, keys: Any, priorities: Any) -> None:
+        """Updates priorities of items. Unknown keys are ignored.
+
+        Args:
+          table: Name of the table.
+          keys: Integers, shape `[n]`.
+          priorities: Numbers, shape `[n]`.
+
+        Raises:
+          As for `mutate_priorities`.
+        """
+        self.mutate_priorities(table, updates=(keys, priorities))
+
+    def reset(self, table: str) -> None:
+        """Removes all items of a table, and sets its rate limiter back to the start.
+
+        Raises:
+          RuntimeError: If there is no such table.
+        """
+        self._client.Reset(table)
+
+    def server_info(self, timeout: float | None = None) -> dict[str, reverb_types.TableInfo]:
+        """Configuration and state of the server's tables, by name.
+
+        Args:
+          timeout: Longest time to wait for the server, in seconds; None or 0 for no limit.
+
+        Raises:
+          DeadlineExceededError: If the time is up.
+        """
+        tables = [
+            reverb_types.TableInfo.from_serialized_proto(info)
+            for info in self._serialized_table_infos(timeout)
+        ]
+        return {table.name: table for table in tables}
+
+    def checkpoint(self) -> str:
+        """Has the server store its tables; returns the path of the checkpoint, on the server.
+
+        Raises:
+          ValueError: If the server has no checkpointer.
+          RuntimeError: If storing fails.
+        """
+        return self._client.Checkpoint()
+
+    def trajectory_writer(
+        self,
+        num_keep_alive_refs: int,
+        *,
+        validate_items: bool = True,
+        get_signature_timeout_ms: int | None = None,
+        max_in_flight_bytes: int | None = None,
+    ) -> TrajectoryWriter:
+        """A writer of items whose columns combine steps freely. Chunk lengths tune themselves.
+
+        Args:
+          num_keep_alive_refs: Last steps of each column that items can refer to.
+          validate_items: Whether to check items against the table's signature before sending.
+          get_signature_timeout_ms: Accepted for older programs; it has no effect.
+          max_in_flight_bytes: Bytes that the writer may hold before appending waits.
+
+        Raises:
+          ValueError: If a number is below 1.
+        """
+        del get_signature_timeout_ms
+        if num_keep_alive_refs < 1:
+            raise ValueError(
+                f"num_keep_alive_refs ({num_keep_alive_refs}) must be a positive integer"
+            )
+        if max_in_flight_bytes is not None and max_in_flight_bytes < 1:
+            raise ValueError(
+                f"max_in_flight_bytes ({max_in_flight_bytes}) must be a positive integer"
+            )
+        options = pybind.AutoTunedChunkerOptions(
+            num_keep_alive_refs=num_keep_alive_refs, throughput_weight=1.0
+        )
+        limits = {} if max_in_flight_bytes is None else {"max_in_flight_bytes": max_in_flight_bytes}
+        return TrajectoryWriter(self._client.NewTrajectoryWriter(options, validate_items, **limits))
+
+    def _serialized_table_infos(self, timeout: float | None) -> list[bytes]:
+        timeout_ms = 0 if timeout is None else _milliseconds(timeout)
+        try:
+            return self._client.ServerInfo(timeout_ms)
+        except errors.DeadlineExceededError as error:
+            raise errors.DeadlineExceededError(
+                f"ServerInfo call did not complete within provided timeout of {timeout:g}s"
+            ) from error
+
+    def _structure_of_table(self, table: str) -> Any:
+        """The table's signature, or None. Only its structure matters, so TensorFlow stays out."""
+        from gear_reverb import _signature
+        from gear_reverb.cc import schema_pb2
+
+        for serialized in self._serialized_table_infos(None):
+            info = schema_pb2.TableInfo.FromString(serialized)
+            if info.name == table and info.HasField("signature"):
+                return _signature.decode_message(info.signature, use_tensorflow=False)
+        return None
+
+
+def _as_sample(values: list, signature: Any) -> replay_sample.ReplaySample:
+    """The core gives the info's fields first, as Python numbers, then the columns."""
+    info = replay_sample.SampleInfo(*values[:_NUM_INFO_FIELDS])
+    data = values[_NUM_INFO_FIELDS:]
+    if signature is not None:
+        data = tree.unflatten_as(signature, data)
+    return replay_sample.ReplaySample(info=info, data=data)
+
+
+def _milliseconds(seconds: float) -> int:
+    return math.ceil(seconds * 1000)
+
+
+def _keys(keys: Any) -> np.ndarray:
+    """Keys as u64[n]."""
+    array = keys if isinstance(keys, np.ndarray) else np.array(list(keys), dtype=object)
+    if array.dtype == object:
+        for key in array.flat:
+            if not isinstance(key, (int, np.integer)):
+                raise TypeError(f"Keys are integers, got {key!r}")
+            if not 0 <= key < 2**64:
+                raise ValueError(f"Keys are in [0, 2**64), got {key}")
+    elif array.dtype.kind not in "iu":
+        raise TypeError(f"Keys are integers, got an array of {array.dtype}")
+    elif array.dtype.kind == "i" and array.size and array.min() < 0:
+        raise ValueError(f"Keys are in [0, 2**64), got {array.min()}")
+    return array.reshape(-1).astype(np.uint64)

@@ -1,0 +1,1 @@
+"""Parts that depend on where a server stores its checkpoints."""

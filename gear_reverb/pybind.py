@@ -1,0 +1,58 @@
+"""The native core under the module name that Reverb gives it.
+
+Importing this module also hands the core the Python types it needs: the exception classes that
+statuses become, and the dtypes that NumPy itself lacks (bfloat16, float8), where `ml_dtypes` is
+installed.
+"""
+
+from gear_reverb import _dtypes, _native, errors
+from gear_reverb._native import (
+    AutoTunedChunkerOptions,
+    Checkpointer,
+    ChunkerOptions,
+    Client,
+    ConstantChunkerOptions,
+    FifoSelector,
+    HeapSelector,
+    ItemSelector,
+    LifoSelector,
+    PrioritizedSelector,
+    RateLimiter,
+    Sampler,
+    Server,
+    Table,
+    TableExtension,
+    TrajectoryWriter,
+    UniformSelector,
+    WeakCellRef,
+    Writer,
+    create_default_checkpointer,
+    selector_from_proto,
+)
+
+__all__ = [
+    "AutoTunedChunkerOptions",
+    "Checkpointer",
+    "ChunkerOptions",
+    "Client",
+    "ConstantChunkerOptions",
+    "FifoSelector",
+    "HeapSelector",
+    "ItemSelector",
+    "LifoSelector",
+    "PrioritizedSelector",
+    "RateLimiter",
+    "Sampler",
+    "Server",
+    "Table",
+    "TableExtension",
+    "TrajectoryWriter",
+    "UniformSelector",
+    "WeakCellRef",
+    "Writer",
+    "create_default_checkpointer",
+    "selector_from_proto",
+]
+
+_native.set_errors(errors.ReverbError, errors.DeadlineExceededError)
+_native.set_extra_dtypes(list(_dtypes.EXTRA_DTYPES))

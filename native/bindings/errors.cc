@@ -1,0 +1,55 @@
+#include "native/bindings/errors.h"
+
+#include <string>
+
+#include "native/base/interrupt.h"
+
+namespace py = pybind11;
+
+namespace gear_reverb::bindings {
+namespace {
+
+// Owned references that live as long as the process.
+PyObject* reverb_error = nullptr;
+PyObject* deadline_exceeded_error = nullptr;
+
+// Whether a Python signal handler raised. Only Python's main thread can find so.
+bool PythonInterrupted() {
+  if (!Py_IsInitialized()) return true;
+  py::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
+PyObject* ExceptionFor(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kInvalidArgument: return PyExc_ValueError;
+    case absl::StatusCode::kResourceExhausted: return PyExc_IndexError;
+    case absl::StatusCode::kUnimplemented: return PyExc_NotImplementedError;
+    case absl::StatusCode::kDeadlineExceeded:
+      return deadline_exceeded_error != nullptr ? deadline_exceeded_error : PyExc_TimeoutError;
+    default: return reverb_error != nullptr ? reverb_error : PyExc_RuntimeError;
+  }
+}
+
+}  // namespace
+
+void ThrowIfError(const absl::Status& status) {
+  if (status.ok()) return;
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  PyErr_SetString(ExceptionFor(status.code()), std::string(status.message()).c_str());
+  throw py::error_already_set();
+}
+
+void DefineErrors(py::module_& module) {
+  base::interrupt_hook.store(PythonInterrupted);
+  module.def(
+      "set_errors",
+      [](py::type error, py::type deadline_exceeded) {
+        reverb_error = error.release().ptr();
+        deadline_exceeded_error = deadline_exceeded.release().ptr();
+      },
+      py::arg("reverb_error"), py::arg("deadline_exceeded_error"),
+      "Sets the exception types for errors that have no built-in Python type.");
+}
+
+}  // namespace gear_reverb::bindings

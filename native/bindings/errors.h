@@ -1,0 +1,39 @@
+// Statuses as Python exceptions, and Ctrl-C for waiting calls.
+#pragma once
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pybind11/pybind11.h"
+
+namespace gear_reverb::bindings {
+
+// Throws the Python exception for an error (the GIL is held). An interruption that left a Python
+// exception behind (KeyboardInterrupt) throws that.
+void ThrowIfError(const absl::Status& status);
+
+template <typename T>
+T ValueOrThrow(absl::StatusOr<T> value) {
+  ThrowIfError(value.status());
+  return *std::move(value);
+}
+
+// Calls `f` without the GIL and throws if it returns an error status.
+template <typename F>
+auto WithoutGil(F f) {
+  auto result = [&] {
+    pybind11::gil_scoped_release release;
+    return f();
+  }();
+  if constexpr (std::is_same_v<decltype(result), absl::Status>) {
+    ThrowIfError(result);
+  } else {
+    return ValueOrThrow(std::move(result));
+  }
+}
+
+// Defines `set_errors` and installs the hook that lets Ctrl-C end waiting calls.
+void DefineErrors(pybind11::module_& module);
+
+}  // namespace gear_reverb::bindings

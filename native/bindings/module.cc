@@ -1,0 +1,17 @@
+// gear_reverb._native. Its interface is described in gear_reverb/_native.pyi.
+#include "native/bindings/arrays.h"
+#include "native/bindings/definitions.h"
+#include "native/bindings/errors.h"
+
+PYBIND11_MODULE(_native, module) {
+  using namespace gear_reverb::bindings;
+  module.doc() = "The native core of gear_reverb.";
+  module.attr("__version__") = GEAR_REVERB_VERSION;
+  DefineErrors(module);
+  DefineArrays(module);
+  DefineTables(module);
+  DefineServer(module);
+  DefineWriters(module);
+  DefineSampler(module);
+  DefineClient(module);
+}

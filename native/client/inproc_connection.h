@@ -1,0 +1,37 @@
+// A server in this very process: no wire, no copies but the one into its arena.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "native/client/connection.h"
+#include "native/service/replay_service.h"
+
+namespace gear_reverb::client {
+
+class InprocConnection final : public Connection {
+ public:
+  explicit InprocConnection(std::shared_ptr<service::ReplayService> service)
+      : service_(std::move(service)) {}
+
+  std::string data_plane() const override { return "in-process"; }
+  bool usable() const override { return !service_->stopped(); }
+
+  std::unique_ptr<writer::InsertStream> OpenInsertStream(
+      writer::InsertStreamEvents events) override;
+  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
+      const std::string& table, absl::Duration rate_limiter_timeout) override;
+  absl::Status MutatePriorities(const std::string& table,
+                                absl::Span<const table::KeyWithPriority> updates,
+                                absl::Span<const uint64_t> delete_keys) override;
+  absl::Status Reset(const std::string& table) override;
+  absl::StatusOr<std::string> Checkpoint() override;
+  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time deadline) override;
+
+ private:
+  absl::Status CheckRunning() const;
+
+  const std::shared_ptr<service::ReplayService> service_;
+};
+
+}  // namespace gear_reverb::client

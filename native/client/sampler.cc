@@ -1,0 +1,87 @@
+#include "native/client/sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "native/base/interrupt.h"
+#include "native/base/status.h"
+
+namespace gear_reverb::client {
+namespace {
+
+constexpr absl::Duration kRetryPause = absl::Milliseconds(50);
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(ConnectionSource source,
+                                                         const SamplerOptions& options) {
+  if (options.max_in_flight < 1) {
+    return base::InvalidArgument("max_in_flight_samples must be >= 1, but is ",
+                                 options.max_in_flight, ".");
+  }
+  if (options.max_samples == 0) {
+    return base::InvalidArgument("max_samples must be > 0, or negative for no end.");
+  }
+  return std::unique_ptr<Sampler>(new Sampler(std::move(source), options));
+}
+
+absl::Status Sampler::OpenStream() {
+  GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, source_());
+  GR_ASSIGN_OR_RETURN(stream_,
+                      connection->OpenSampleStream(options_.table, options_.rate_limiter_timeout));
+  in_flight_ = 0;
+  return absl::OkStatus();
+}
+
+void Sampler::RequestMore() {
+  int64_t room = options_.max_in_flight - in_flight_;
+  if (options_.max_samples >= 0) {
+    room = std::min(room, options_.max_samples - taken_ - in_flight_);
+  }
+  // In halves, so that a request is worth its message.
+  if (room <= 0 || (in_flight_ > 0 && room < (options_.max_in_flight + 1) / 2)) return;
+  in_flight_ += room;
+  stream_->Request(room);
+}
+
+absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadline) {
+  if (options_.max_samples >= 0 && taken_ == options_.max_samples) return std::nullopt;
+  while (true) {
+    if (stream_ == nullptr) {
+      const absl::Status opened = OpenStream();
+      if (!opened.ok()) {
+        GR_RETURN_IF_ERROR(Recover(opened, deadline));
+        continue;
+      }
+    }
+    RequestMore();
+    absl::StatusOr<std::optional<table::SampledItem>> sample = stream_->Next(deadline);
+    if (!sample.ok()) {
+      if (!absl::IsCancelled(sample.status())) stream_ = nullptr;
+      GR_RETURN_IF_ERROR(Recover(sample.status(), deadline));
+      continue;
+    }
+    if (!sample->has_value()) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("No sample of table ", options_.table, " before the deadline."));
+    }
+    failing_since_ = absl::InfiniteFuture();
+    --in_flight_;
+    ++taken_;
+    return sample;
+  }
+}
+
+absl::Status Sampler::Recover(const absl::Status& status, absl::Time deadline) {
+  if (!absl::IsUnavailable(status)) return status;
+  const absl::Time now = absl::Now();
+  failing_since_ = std::min(failing_since_, now);
+  if (now - failing_since_ >= ConnectPatience()) return status;
+  if (now >= deadline) return absl::DeadlineExceededError(status.message());
+  absl::SleepFor(std::min(kRetryPause, deadline - now));
+  const base::InterruptHook hook = base::interrupt_hook.load();
+  if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
+  return absl::OkStatus();
+}
+
+}  // namespace gear_reverb::client

@@ -1,0 +1,55 @@
+// Draws samples of one table, a bounded number in flight, over streams that may break.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "native/client/connection.h"
+
+namespace gear_reverb::client {
+
+struct SamplerOptions {
+  std::string table;
+  int64_t max_samples = -1;     // < 0: no end.
+  int64_t max_in_flight = 100;  // Asked for and not yet taken; > 0.
+  absl::Duration rate_limiter_timeout = absl::InfiniteDuration();
+};
+
+// Thread-compatible. When the server is UNAVAILABLE a new stream is tried for ConnectPatience()
+// since the last sample or stream; samples in flight then are lost, as they are to Reverb's clients.
+class Sampler {
+ public:
+  using ConnectionSource = std::function<absl::StatusOr<std::shared_ptr<Connection>>()>;
+
+  // INVALID_ARGUMENT naming the option.
+  static absl::StatusOr<std::unique_ptr<Sampler>> Create(ConnectionSource source,
+                                                         const SamplerOptions& options);
+
+  // The next sample; nullopt after `max_samples`. DEADLINE_EXCEEDED if there is none by
+  // `deadline`, or with the rate limiter's text by its timeout.
+  absl::StatusOr<std::optional<table::SampledItem>> Next(
+      absl::Time deadline = absl::InfiniteFuture());
+
+ private:
+  Sampler(ConnectionSource source, const SamplerOptions& options)
+      : source_(std::move(source)), options_(options) {}
+
+  absl::Status OpenStream();
+  void RequestMore();
+  // Whether to try anew after `status`; waits a moment if so.
+  absl::Status Recover(const absl::Status& status, absl::Time deadline);
+
+  const ConnectionSource source_;
+  const SamplerOptions options_;
+  std::unique_ptr<SampleStream> stream_;
+  int64_t taken_ = 0;
+  int64_t in_flight_ = 0;
+  absl::Time failing_since_ = absl::InfiniteFuture();
+};
+
+}  // namespace gear_reverb::client

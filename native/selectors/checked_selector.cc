@@ -1,0 +1,71 @@
+#include "native/selectors/checked_selector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "native/base/status.h"
+
+namespace gear_reverb::selectors {
+namespace {
+
+absl::Status CheckPriorities(absl::Span<const Slot> slots, absl::Span<const double> priorities) {
+  if (slots.size() != priorities.size()) {
+    return base::InvalidArgument("Got ", slots.size(), " slots but ", priorities.size(),
+                                 " priorities.");
+  }
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!(priorities[i] >= 0) || std::isinf(priorities[i])) {
+      return base::InvalidArgument("Priority must be finite and not negative, but slot ", slots[i],
+                                   " got ", priorities[i], ".");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckedSelector::Insert(absl::Span<const Slot> slots,
+                                     absl::Span<const double> priorities) {
+  if (slots.empty() && priorities.empty()) return absl::OkStatus();
+  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities));
+  const Slot last = *std::max_element(slots.begin(), slots.end());
+  if (last == kNoSlot) return base::InvalidArgument("Slot ", last, " is reserved.");
+  try {
+    held_.Reserve(size_t{last} + 1);
+    DoReserve(size_t{last} + 1, size() + slots.size());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("No memory for a selector of ", size_t{last} + 1, " slots."));
+  }
+  GR_RETURN_IF_ERROR(held_.Insert(slots));
+  DoInsert(slots, priorities);
+  return absl::OkStatus();
+}
+
+absl::Status CheckedSelector::Update(absl::Span<const Slot> slots,
+                                     absl::Span<const double> priorities) {
+  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities));
+  GR_RETURN_IF_ERROR(held_.CheckHeld(slots));
+  DoUpdate(slots, priorities);
+  return absl::OkStatus();
+}
+
+absl::Status CheckedSelector::Erase(absl::Span<const Slot> slots) {
+  GR_RETURN_IF_ERROR(held_.Erase(slots));
+  DoErase(slots);
+  return absl::OkStatus();
+}
+
+absl::Status CheckedSelector::Sample(base::Philox& random, absl::Span<Draw> draws) const {
+  if (size() == 0) return base::FailedPrecondition("Cannot sample from an empty selector.");
+  DoSample(random, draws);
+  return absl::OkStatus();
+}
+
+void CheckedSelector::Clear() {
+  held_.Clear();
+  DoClear();
+}
+
+}  // namespace gear_reverb::selectors

@@ -1,0 +1,38 @@
+#include "native/selectors/order_selector.h"
+
+#include <algorithm>
+
+namespace gear_reverb::selectors {
+
+SelectorOptions OrderSelector::options() const {
+  if (pick_ == Pick::kOldest) return FifoOptions{};
+  return LifoOptions{};
+}
+
+void OrderSelector::DoInsert(absl::Span<const Slot> slots, absl::Span<const double>) {
+  for (const Slot slot : slots) {
+    links_[slot] = {youngest_, kNoSlot};
+    (youngest_ == kNoSlot ? oldest_ : links_[youngest_].younger) = slot;
+    youngest_ = slot;
+  }
+}
+
+void OrderSelector::DoErase(absl::Span<const Slot> slots) {
+  for (const Slot slot : slots) {
+    const Link link = links_[slot];
+    (link.older == kNoSlot ? oldest_ : links_[link.older].younger) = link.younger;
+    (link.younger == kNoSlot ? youngest_ : links_[link.younger].older) = link.older;
+  }
+}
+
+void OrderSelector::DoSample(base::Philox&, absl::Span<Draw> draws) const {
+  std::fill(draws.begin(), draws.end(),
+            Draw{pick_ == Pick::kOldest ? oldest_ : youngest_, 1.0});
+}
+
+void OrderSelector::DoClear() {
+  links_.Clear();
+  oldest_ = youngest_ = kNoSlot;
+}
+
+}  // namespace gear_reverb::selectors

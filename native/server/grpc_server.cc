@@ -1,0 +1,135 @@
+#include "native/server/grpc_server.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "grpcpp/grpcpp.h"
+#include "native/base/mutex.h"
+#include "native/base/status.h"
+#include "native/rpc/methods.h"
+#include "native/server/reactors.h"
+
+namespace gear_reverb::server {
+namespace {
+
+// How long calls in progress may take to end at Stop before they are cut.
+constexpr absl::Duration kDrainTime = absl::Seconds(5);
+
+bool IsLoopback(const std::string& peer) {
+  return absl::StartsWith(peer, "ipv4:127.") || absl::StartsWith(peer, "ipv6:[::1]") ||
+         absl::StartsWith(peer, "ipv6:%5B::1%5D") || absl::StartsWith(peer, "unix:");
+}
+
+class Dispatcher final : public grpc::CallbackGenericService {
+ public:
+  explicit Dispatcher(ServicePtr service) : service_(std::move(service)) {}
+
+  grpc::ServerGenericBidiReactor* CreateReactor(
+      grpc::GenericCallbackServerContext* context) override {
+    if (service_->stopped()) {
+      return NewFailingReactor({grpc::StatusCode::UNAVAILABLE, "The server has been stopped."});
+    }
+    const std::string& method = context->method();
+    if (method == rpc::method::kInsertStream) return NewInsertReactor(service_, &streams_);
+    if (method == rpc::method::kSampleStream) {
+      return NewSampleReactor(service_, &streams_, IsLoopback(context->peer()));
+    }
+    if (auto* reactor = NewUnaryReactor(service_, method)) return reactor;
+    return NewFailingReactor({grpc::StatusCode::UNIMPLEMENTED, "Unknown method " + method});
+  }
+
+  void EndStreams() { streams_.EndAll(); }
+
+ private:
+  const ServicePtr service_;
+  OpenStreams streams_;
+};
+
+}  // namespace
+
+class GrpcServer::Impl {
+ public:
+  explicit Impl(ServicePtr service) : service_(std::move(service)), dispatcher_(service_) {}
+
+  ~Impl() { Stop(); }
+
+  absl::Status Start(const GrpcServerOptions& options) {
+    if (options.port < 0 || options.port > 65535) {
+      return base::InvalidArgument("Port ", options.port, " is not between 0 and 65535.");
+    }
+    // A machine without IPv6 has only the second.
+    const std::vector<std::string> addresses =
+        options.bind_address.empty() ? std::vector<std::string>{"[::]", "0.0.0.0"}
+                                     : std::vector<std::string>{options.bind_address};
+    for (const std::string& address : addresses) {
+      grpc::ServerBuilder builder;
+      builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+      builder.SetMaxReceiveMessageSize(-1);
+      builder.SetMaxSendMessageSize(-1);
+      builder.AddListeningPort(absl::StrCat(address, ":", options.port),
+                               grpc::InsecureServerCredentials(), &port_);
+      builder.RegisterCallbackGenericService(&dispatcher_);
+      server_ = builder.BuildAndStart();
+      if (server_ != nullptr && port_ != 0) return absl::OkStatus();
+    }
+    return absl::UnavailableError(
+        absl::StrCat("Cannot listen on port ", options.port, " of ", addresses[0],
+                     ": is it in use by another server?"));
+  }
+
+  void Stop() {
+    {
+      base::MutexLock lock(&mutex_);
+      if (stopping_) {
+        changed_.WaitUntil(&mutex_, absl::InfiniteFuture(), [this] { return stopped_; });
+        return;
+      }
+      stopping_ = true;
+    }
+    service_->Stop();
+    dispatcher_.EndStreams();
+    if (server_ != nullptr) {
+      server_->Shutdown(absl::ToChronoTime(absl::Now() + kDrainTime));
+      server_->Wait();
+    }
+    base::MutexLock lock(&mutex_);
+    stopped_ = true;
+    changed_.NotifyAll();
+  }
+
+  bool Wait(absl::Duration timeout) {
+    base::MutexLock lock(&mutex_);
+    return changed_.WaitUntil(&mutex_, absl::Now() + timeout, [this] { return stopped_; });
+  }
+
+  int port() const { return port_; }
+  service::ReplayService& service() const { return *service_; }
+
+ private:
+  const ServicePtr service_;
+  Dispatcher dispatcher_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Create(
+    std::shared_ptr<service::ReplayService> service, const GrpcServerOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(service));
+  GR_RETURN_IF_ERROR(impl->Start(options));
+  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
+}
+
+GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GrpcServer::~GrpcServer() = default;
+
+int GrpcServer::port() const { return impl_->port(); }
+service::ReplayService& GrpcServer::service() const { return impl_->service(); }
+void GrpcServer::Stop() { impl_->Stop(); }
+bool GrpcServer::Wait(absl::Duration timeout) { return impl_->Wait(timeout); }
+
+}  // namespace gear_reverb::server

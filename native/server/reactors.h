@@ -1,0 +1,24 @@
+// The handlers of the RPC methods. Each owns itself until its call is over.
+#pragma once
+
+#include <memory>
+
+#include "grpcpp/generic/async_generic_service.h"
+#include "native/server/open_streams.h"
+#include "native/service/replay_service.h"
+
+namespace gear_reverb::server {
+
+using ServicePtr = std::shared_ptr<service::ReplayService>;
+
+grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenStreams* streams);
+// `near`: the client is on this host, so that compression would be a waste.
+grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenStreams* streams,
+                                                 bool near);
+
+// Answers one request with one response. Null for an unknown method.
+grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, const std::string& method);
+// Ends the call with `status` at once.
+grpc::ServerGenericBidiReactor* NewFailingReactor(grpc::Status status);
+
+}  // namespace gear_reverb::server

@@ -1,0 +1,70 @@
+#include "native/storage/chunk.h"
+
+#include <cstring>
+#include <utility>
+
+#include "native/base/status.h"
+#include "native/tensor/packed_strings.h"
+
+namespace gear_reverb::storage {
+namespace {
+
+absl::Status CheckColumn(const ChunkColumn& column) {
+  if (!tensor::IsKnown(static_cast<int32_t>(column.dtype))) {
+    return base::InvalidArgument("has unknown type ", tensor::Name(column.dtype), ".");
+  }
+  if (column.shape.empty()) return base::InvalidArgument("has no axis of steps.");
+  if (column.shape[0] <= 0) {
+    return base::InvalidArgument("has shape ", tensor::ShapeString(column.shape),
+                                 ", which is no step.");
+  }
+  if (column.dtype == tensor::DType::kString) {
+    GR_ASSIGN_OR_RETURN(const int64_t count, tensor::NumElements(column.shape));
+    return tensor::CheckPackedStrings(column.data.span(), count);
+  }
+  GR_ASSIGN_OR_RETURN(const int64_t bytes, tensor::NumBytes(column.dtype, column.shape));
+  if (static_cast<uint64_t>(bytes) != column.data.size()) {
+    return base::InvalidArgument("of ", tensor::Name(column.dtype),
+                                 tensor::ShapeString(column.shape), " needs ", bytes,
+                                 " bytes but has ", column.data.size(), ".");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Chunk::Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns, int64_t bytes)
+    : key_(key), range_(range), columns_(std::move(columns)), bytes_(bytes) {}
+
+absl::StatusOr<ChunkPtr> Chunk::Create(uint64_t key, SequenceRange range,
+                                       std::vector<ChunkColumn> columns) {
+  if (columns.empty()) return base::InvalidArgument("Chunk ", key, " has no column.");
+  int64_t bytes = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const absl::Status status = CheckColumn(columns[i]);
+    if (!status.ok()) {
+      return base::InvalidArgument("Chunk ", key, ", column ", i, " ", status.message());
+    }
+    if (columns[i].steps() != columns[0].steps()) {
+      return base::InvalidArgument("Chunk ", key, ", column ", i, " has ", columns[i].steps(),
+                                   " steps but column 0 has ", columns[0].steps(), ".");
+    }
+    // No overflow: these bytes lie in memory.
+    bytes += static_cast<int64_t>(columns[i].data.size());
+  }
+  return ChunkPtr(new Chunk(key, range, std::move(columns), bytes));
+}
+
+absl::StatusOr<ChunkPtr> CopyToChunk(memory::Arena& arena, uint64_t key, SequenceRange range,
+                                     absl::Span<const tensor::TensorView> views) {
+  std::vector<ChunkColumn> columns;
+  columns.reserve(views.size());
+  for (const tensor::TensorView& view : views) {
+    GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(view.data.size()));
+    if (!view.data.empty()) std::memcpy(block.data(), view.data.data(), view.data.size());
+    columns.push_back({view.dtype, view.shape, std::move(block)});
+  }
+  return Chunk::Create(key, range, std::move(columns));
+}
+
+}  // namespace gear_reverb::storage

@@ -1,0 +1,196 @@
+#include "native/storage/trajectory.h"
+
+#include <cstring>
+
+#include "absl/container/flat_hash_set.h"
+#include "native/base/status.h"
+
+namespace gear_reverb::storage {
+namespace {
+
+using tensor::DType;
+
+absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
+  return absl::MakeConstSpan(column.shape).subspan(1);
+}
+
+// Elements of one step. The chunk was checked, so there is no overflow.
+int64_t StepElements(const ChunkColumn& column) {
+  int64_t count = 1;
+  for (int64_t axis : StepShape(column)) count *= axis;
+  return count;
+}
+
+// A slice of a packed string column: its elements' offsets and text.
+struct StringSlice {
+  int64_t count;
+  const std::byte* offsets;  // count + 1 of them.
+  const std::byte* text;     // Where the first element's text starts.
+  uint64_t begin;            // That element's offset.
+  uint64_t text_bytes;
+};
+
+uint64_t OffsetAt(const std::byte* offsets, int64_t i) {
+  uint64_t offset;
+  std::memcpy(&offset, offsets + i * sizeof(offset), sizeof(offset));
+  return offset;
+}
+
+StringSlice StringsOf(const ChunkSlice& slice) {
+  const ChunkColumn& source = slice.source();
+  const int64_t per_step = StepElements(source);
+  const int64_t total = per_step * source.steps();
+  StringSlice strings;
+  strings.count = per_step * slice.length;
+  strings.offsets = source.data.data() + per_step * slice.offset * sizeof(uint64_t);
+  strings.begin = OffsetAt(strings.offsets, 0);
+  strings.text = source.data.data() + (total + 1) * sizeof(uint64_t) + strings.begin;
+  strings.text_bytes = OffsetAt(strings.offsets, strings.count) - strings.begin;
+  return strings;
+}
+
+absl::Status CheckSlice(const TrajectoryColumn& column, size_t index) {
+  const ChunkSlice& slice = column.slices[index];
+  if (slice.chunk == nullptr) return base::InvalidArgument("has no chunk.");
+  if (slice.column < 0 || static_cast<size_t>(slice.column) >= slice.chunk->columns().size()) {
+    return base::InvalidArgument("refers to column ", slice.column, " of chunk ",
+                                 slice.chunk->key(), ", which has ",
+                                 slice.chunk->columns().size(), ".");
+  }
+  const int64_t end = int64_t{slice.offset} + slice.length;
+  if (slice.offset < 0 || slice.length <= 0 || end > slice.chunk->steps()) {
+    return base::InvalidArgument("has offset ", slice.offset, " and length ", slice.length,
+                                 ", which is not within the ", slice.chunk->steps(),
+                                 " steps of chunk ", slice.chunk->key(), ".");
+  }
+  const ChunkColumn& source = slice.source();
+  const ChunkColumn& first = column.slices[0].source();
+  if (source.dtype != first.dtype || StepShape(source) != StepShape(first)) {
+    return base::InvalidArgument(
+        "has steps of ", tensor::Name(source.dtype), tensor::ShapeString(StepShape(source)),
+        " but slice 0 of ", tensor::Name(first.dtype), tensor::ShapeString(StepShape(first)), ".");
+  }
+  return absl::OkStatus();
+}
+
+// Bytes of the column's tensor; false on overflow. The slices must have been checked.
+bool SumBytes(const TrajectoryColumn& column, int64_t* bytes) {
+  const ChunkColumn& first = column.slices[0].source();
+  const int64_t step_elements = StepElements(first);
+  const bool strings = first.dtype == DType::kString;
+  // The packed form has one offset more than it has elements.
+  int64_t elements = strings ? 1 : 0;
+  int64_t text_bytes = 0;
+  for (const ChunkSlice& slice : column.slices) {
+    int64_t added;
+    if (__builtin_mul_overflow(step_elements, slice.length, &added) ||
+        __builtin_add_overflow(elements, added, &elements)) {
+      return false;
+    }
+    if (strings &&
+        __builtin_add_overflow(text_bytes, static_cast<int64_t>(StringsOf(slice).text_bytes),
+                               &text_bytes)) {
+      return false;
+    }
+  }
+  const int64_t width =
+      static_cast<int64_t>(strings ? sizeof(uint64_t) : tensor::ByteSize(first.dtype));
+  return !__builtin_mul_overflow(elements, width, bytes) &&
+         !__builtin_add_overflow(*bytes, text_bytes, bytes);
+}
+
+void GatherStrings(const TrajectoryColumn& column, std::byte* out) {
+  int64_t count = 0;
+  for (const ChunkSlice& slice : column.slices) count += StringsOf(slice).count;
+  std::byte* offsets = out;
+  std::byte* text = out + (count + 1) * sizeof(uint64_t);
+  uint64_t end = 0;
+  const auto put_offset = [&offsets](uint64_t offset) {
+    std::memcpy(offsets, &offset, sizeof(offset));
+    offsets += sizeof(offset);
+  };
+  put_offset(0);
+  for (const ChunkSlice& slice : column.slices) {
+    const StringSlice strings = StringsOf(slice);
+    for (int64_t i = 1; i <= strings.count; ++i) {
+      put_offset(OffsetAt(strings.offsets, i) - strings.begin + end);
+    }
+    std::memcpy(text + end, strings.text, strings.text_bytes);
+    end += strings.text_bytes;
+  }
+}
+
+}  // namespace
+
+int64_t TrajectoryColumn::length() const {
+  int64_t length = 0;
+  for (const ChunkSlice& slice : slices) length += slice.length;
+  return length;
+}
+
+std::vector<ChunkPtr> Trajectory::chunks() const {
+  std::vector<ChunkPtr> chunks;
+  absl::flat_hash_set<const Chunk*> seen;
+  for (const TrajectoryColumn& column : columns) {
+    for (const ChunkSlice& slice : column.slices) {
+      if (seen.insert(slice.chunk.get()).second) chunks.push_back(slice.chunk);
+    }
+  }
+  return chunks;
+}
+
+absl::Status CheckTrajectory(const Trajectory& trajectory) {
+  if (trajectory.columns.empty()) return base::InvalidArgument("Trajectory has no column.");
+  for (size_t i = 0; i < trajectory.columns.size(); ++i) {
+    const TrajectoryColumn& column = trajectory.columns[i];
+    if (column.slices.empty()) return base::InvalidArgument("Column ", i, " has no slice.");
+    for (size_t j = 0; j < column.slices.size(); ++j) {
+      const absl::Status status = CheckSlice(column, j);
+      if (!status.ok()) {
+        return base::InvalidArgument("Column ", i, ", slice ", j, " ", status.message());
+      }
+    }
+    if (column.squeeze && column.length() != 1) {
+      return base::InvalidArgument("Column ", i, " is squeezed but has ", column.length(),
+                                   " steps.");
+    }
+    int64_t bytes;
+    if (!SumBytes(column, &bytes)) {
+      return base::InvalidArgument("Column ", i, " has too many bytes.");
+    }
+  }
+  return absl::OkStatus();
+}
+
+ColumnLayout LayoutOf(const TrajectoryColumn& column) {
+  const ChunkColumn& first = column.slices[0].source();
+  ColumnLayout layout{first.dtype, {}, 0};
+  if (!column.squeeze) layout.shape.push_back(column.length());
+  const auto step_shape = StepShape(first);
+  layout.shape.insert(layout.shape.end(), step_shape.begin(), step_shape.end());
+  SumBytes(column, &layout.bytes);
+  return layout;
+}
+
+void Gather(const TrajectoryColumn& column, std::byte* out) {
+  const ChunkColumn& first = column.slices[0].source();
+  if (first.dtype == DType::kString) return GatherStrings(column, out);
+  const size_t step_bytes = StepElements(first) * tensor::ByteSize(first.dtype);
+  if (step_bytes == 0) return;
+  for (const ChunkSlice& slice : column.slices) {
+    const size_t bytes = slice.length * step_bytes;
+    std::memcpy(out, slice.source().data.data() + slice.offset * step_bytes, bytes);
+    out += bytes;
+  }
+}
+
+bool HasTimesteps(const Trajectory& trajectory) {
+  if (trajectory.columns.empty()) return false;
+  const int64_t length = trajectory.columns[0].length();
+  for (const TrajectoryColumn& column : trajectory.columns) {
+    if (column.squeeze || column.length() != length) return false;
+  }
+  return true;
+}
+
+}  // namespace gear_reverb::storage

@@ -1,0 +1,108 @@
+#include "native/table/table.h"
+
+#include <optional>
+#include <utility>
+
+#include "native/base/interrupt.h"
+#include "native/base/mutex.h"
+#include "native/base/status.h"
+#include "native/table/table_impl.h"
+
+namespace gear_reverb::table {
+namespace {
+
+// Where a synchronous call waits for the result of its asynchronous twin.
+template <typename Result>
+class Pending {
+ public:
+  void Set(Result result) {
+    base::MutexLock lock(&mutex_);
+    result_.emplace(std::move(result));
+    changed_.NotifyAll();
+  }
+
+  // `cancel` must bring about a result. It is called when the program interrupts the wait.
+  template <typename Cancel>
+  Result Wait(Cancel cancel) {
+    base::MutexLock lock(&mutex_);
+    const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return result_.has_value(); };
+    if (!base::WaitInterruptibly(changed_, &mutex_, absl::InfiniteFuture(), done).ok()) {
+      mutex_.Unlock();
+      cancel();
+      mutex_.Lock();
+      while (!done()) changed_.Wait(&mutex_);
+    }
+    return *std::move(result_);
+  }
+
+ private:
+  base::Mutex mutex_;
+  base::CondVar changed_;
+  std::optional<Result> result_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Table>> Table::Create(TableOptions options) {
+  GR_ASSIGN_OR_RETURN(auto core, TableCore::Create(std::move(options)));
+  return std::shared_ptr<Table>(new Table(std::make_shared<Impl>(std::move(core))));
+}
+
+Table::Table(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Table::~Table() { impl_->Close(); }
+
+Table::WaitId Table::InsertOrAssignAsync(Item item, absl::Time deadline, InsertDone done) {
+  return impl_->Insert(std::move(item), deadline, std::move(done));
+}
+
+absl::Status Table::InsertOrAssign(Item item, absl::Time deadline) {
+  const auto pending = std::make_shared<Pending<absl::Status>>();
+  const WaitId id = InsertOrAssignAsync(
+      std::move(item), deadline,
+      [pending](absl::Status status) { pending->Set(std::move(status)); });
+  return pending->Wait([&] { Cancel(id); });
+}
+
+Table::WaitId Table::SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done) {
+  return impl_->Sample(max_items, deadline, std::move(done));
+}
+
+absl::StatusOr<std::vector<SampledItem>> Table::Sample(int64_t max_items, absl::Time deadline) {
+  using Result = absl::StatusOr<std::vector<SampledItem>>;
+  const auto pending = std::make_shared<Pending<Result>>();
+  const WaitId id = SampleAsync(max_items, deadline,
+                                [pending](Result samples) { pending->Set(std::move(samples)); });
+  return pending->Wait([&] { Cancel(id); });
+}
+
+void Table::Cancel(WaitId id) { impl_->Cancel(id); }
+
+absl::Status Table::MutateItems(absl::Span<const KeyWithPriority> updates,
+                                absl::Span<const uint64_t> deletes) {
+  return impl_->Mutate(updates, deletes);
+}
+
+void Table::Reset() { impl_->Reset(); }
+void Table::Close() { impl_->Close(); }
+bool Table::CanSample(int64_t n) const { return impl_->CanSample(n); }
+bool Table::CanInsert(int64_t n) const { return impl_->CanInsert(n); }
+const std::string& Table::name() const { return impl_->name(); }
+TableInfo Table::info() const { return impl_->Info(); }
+int64_t Table::size() const { return impl_->size(); }
+TableSnapshot Table::Snapshot() const { return impl_->Snapshot(); }
+absl::Status Table::Restore(const TableSnapshot& snapshot) { return impl_->Restore(snapshot); }
+
+absl::Status Table::DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities) {
+  if (keys.size() != probabilities.size()) {
+    return base::InvalidArgument(keys.size(), " keys came with ", probabilities.size(),
+                                 " probabilities.");
+  }
+  return impl_->DrawKeys(keys, probabilities);
+}
+
+absl::Status Table::InsertKeys(absl::Span<const uint64_t> keys,
+                               absl::Span<const double> priorities) {
+  return impl_->InsertKeys(keys, priorities);
+}
+
+}  // namespace gear_reverb::table

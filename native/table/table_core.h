@@ -1,0 +1,89 @@
+// A table without its lock and its queues: items, selectors, limiter, counters and observers, kept
+// in step with each other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "native/base/philox.h"
+#include "native/rate_limiter/rate_limiter.h"
+#include "native/selectors/selector.h"
+#include "native/table/changes.h"
+#include "native/table/counters.h"
+#include "native/table/item_store.h"
+#include "native/table/table.h"
+
+namespace gear_reverb::table {
+
+// INVALID_ARGUMENT naming the key, unless `priority` is finite and not negative.
+absl::Status CheckPriority(uint64_t key, double priority);
+
+// Thread-compatible. Nothing waits, and no trajectory is freed, here: see Changes. Whether the
+// limiter allows an insert or a draw is for the caller to ask.
+class TableCore {
+ public:
+  // More draws than this are left to another call, so that no call holds the lock for long.
+  static constexpr int64_t kMaxDraws = 16384;
+
+  static absl::StatusOr<std::unique_ptr<TableCore>> Create(TableOptions options);
+
+  bool Contains(uint64_t key) const { return items_.Find(key) != ItemStore::kNone; }
+  bool CanInsert(int64_t n) const { return limiter_.CanInsert(n); }
+  bool CanSample(int64_t n) const { return items_.size() > 0 && limiter_.CanSample(n); }
+
+  // A new key: inserts, then lets the remover pick among all items, the new one included, while
+  // there are more than max_size.
+  absl::Status Insert(Item&& item, Changes* changes);
+  // A live key: takes over priority and trajectory.
+  absl::Status Assign(Item&& item, Changes* changes);
+  // Up to `max_items` draws, as many as the limiter allows, appended to `samples`.
+  absl::Status Sample(int64_t max_items, bool rate_limited, std::vector<SampledItem>* samples,
+                      Changes* changes);
+  absl::Status Mutate(absl::Span<const KeyWithPriority> updates,
+                      absl::Span<const uint64_t> deletes, Changes* changes);
+  void Reset(Changes* changes);
+
+  // All but what the lock's owner knows: bytes, waiting calls, times.
+  TableInfo Info() const;
+  // `items` may come with room for the items, which saves time.
+  TableSnapshot Snapshot(std::vector<Item> items) const;
+  absl::Status Restore(const TableSnapshot& snapshot, Changes* changes);
+
+  absl::Status DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities);
+  absl::Status InsertKeys(absl::Span<const uint64_t> keys, absl::Span<const double> priorities);
+
+  int64_t size() const { return items_.size(); }
+  const rate_limiter::RateLimiter& limiter() const { return limiter_; }
+  const TableOptions& options() const { return options_; }
+
+ private:
+  TableCore(TableOptions options, std::unique_ptr<selectors::Selector> sampler,
+            std::unique_ptr<selectors::Selector> remover, rate_limiter::RateLimiter limiter);
+
+  absl::StatusOr<Slot> Add(Item&& item, Changes* changes);
+  // Takes items out of everything but the selectors, and counts the deletes.
+  void Forget(absl::Span<const Slot> slots, Changes* changes);
+  absl::Status Delete(absl::Span<const Slot> slots, Changes* changes);
+  // Counts one draw of the slot and appends it.
+  void Append(const selectors::Draw& draw, bool rate_limited, std::vector<SampledItem>* samples);
+  void Notify(void (Extension::*event)(const Item&), Slot slot);
+
+  const TableOptions options_;
+  ItemStore items_;
+  const std::unique_ptr<selectors::Selector> sampler_, remover_;
+  rate_limiter::RateLimiter limiter_;
+  base::Philox random_;
+  EpisodeCounter episodes_;
+  int64_t num_unique_samples_ = 0;
+  // Scratch space, kept for its capacity.
+  std::vector<selectors::Draw> draws_;
+  std::vector<Slot> slots_;
+  std::vector<double> priorities_;
+};
+
+}  // namespace gear_reverb::table

@@ -1,0 +1,309 @@
+#include "native/table/table_impl.h"
+
+#include <algorithm>
+
+#include "absl/time/clock.h"
+#include "native/base/log.h"
+#include "native/base/status.h"
+
+namespace gear_reverb::table {
+namespace {
+
+absl::Status Closed(const std::string& name) {
+  return absl::CancelledError(absl::StrCat("Table ", name, " has been closed."));
+}
+absl::Status Cancelled() { return absl::CancelledError("The call was cancelled."); }
+absl::Status Expired() { return absl::DeadlineExceededError(kRateLimiterTimeout); }
+
+// kNever stays kNever, whatever is added.
+base::SteadyTime After(base::SteadyTime time, base::SteadyTime::duration wait) {
+  return wait > base::kNever - time ? base::kNever : time + wait;
+}
+
+}  // namespace
+
+Table::Impl::Impl(std::unique_ptr<TableCore> core)
+    : name_(core->options().name),
+      log_waiting_after_(absl::ToChronoNanoseconds(
+          std::max(core->options().log_waiting_after, absl::Milliseconds(1)))),
+      core_(std::move(core)) {}
+
+void Table::Impl::Run(AfterLock& after) {
+  bytes_.Change(after.changes.added, after.changes.removed);
+  for (const ItemStore& items : after.changes.cleared) {
+    for (Slot slot = items.oldest(); slot != ItemStore::kNone; slot = items.record(slot).next) {
+      bytes_.Change({}, {&items.record(slot).trajectory, 1});
+    }
+  }
+  for (auto& [call, status] : after.inserts) std::move(call.done)(std::move(status));
+  for (auto& [call, samples] : after.samples) std::move(call.done)(std::move(samples));
+  for (const std::string& line : after.log) base::Log(base::LogLevel::kWarning, line);
+}
+
+template <typename Call>
+Table::WaitId Table::Impl::Wait(WaitingQueue<Call>& queue, Call call, base::SteadyTime deadline) {
+  const base::SteadyTime now = base::SteadyNow();
+  queue.Push(++last_id_, {std::move(call), deadline, now, After(now, log_waiting_after_)});
+  SetTimer();
+  return last_id_;
+}
+
+Table::WaitId Table::Impl::Insert(Item item, absl::Time deadline, InsertDone done) {
+  InsertCall call{std::move(item), std::move(done)};
+  AfterLock after;
+  WaitId id = 0;
+  if (absl::Status valid = CheckPriority(call.item.key, call.item.priority); !valid.ok()) {
+    after.inserts.emplace_back(std::move(call), std::move(valid));
+  } else {
+    base::MutexLock lock(&mutex_);
+    if (closed_) {
+      after.inserts.emplace_back(std::move(call), Closed(name_));
+    } else if (core_->Contains(call.item.key) || (inserts_.empty() && core_->CanInsert(1))) {
+      InsertNow(std::move(call), after);
+      Admit(after);
+    } else if (deadline <= absl::Now()) {
+      after.inserts.emplace_back(std::move(call), Expired());
+    } else {
+      id = Wait(inserts_, std::move(call), base::ToSteady(deadline));
+    }
+  }
+  Run(after);
+  return id;
+}
+
+Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done) {
+  SampleCall call{max_items, std::move(done)};
+  AfterLock after;
+  WaitId id = 0;
+  if (max_items < 1) {
+    after.samples.emplace_back(
+        std::move(call), base::InvalidArgument("max_items (", max_items, ") must be >= 1"));
+  } else {
+    std::vector<SampledItem> room;
+    room.reserve(std::min<int64_t>(max_items, 256));
+    base::MutexLock lock(&mutex_);
+    if (closed_) {
+      after.samples.emplace_back(std::move(call), Closed(name_));
+    } else if (samples_.empty() && core_->CanSample(1)) {
+      SampleNow(std::move(call), false, std::move(room), after);
+      Admit(after);
+    } else if (deadline <= absl::Now()) {
+      after.samples.emplace_back(std::move(call), Expired());
+    } else {
+      id = Wait(samples_, std::move(call), base::ToSteady(deadline));
+    }
+  }
+  Run(after);
+  return id;
+}
+
+void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
+  const base::SteadyTime start = base::SteadyNow();
+  absl::Status status = core_->Contains(call.item.key)
+                            ? core_->Assign(std::move(call.item), &after.changes)
+                            : core_->Insert(std::move(call.item), &after.changes);
+  inserting_ += base::SteadyNow() - start;
+  after.inserts.emplace_back(std::move(call), std::move(status));
+}
+
+void Table::Impl::SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,
+                            AfterLock& after) {
+  const base::SteadyTime start = base::SteadyNow();
+  absl::Status status =
+      core_->Sample(call.max_items, rate_limited, &samples, &after.changes);
+  sampling_ += base::SteadyNow() - start;
+  // What was drawn is counted, so it is given out even if a later draw failed.
+  if (samples.empty() && !status.ok()) {
+    after.samples.emplace_back(std::move(call), std::move(status));
+  } else {
+    after.samples.emplace_back(std::move(call), std::move(samples));
+  }
+}
+
+void Table::Impl::Admit(AfterLock& after) {
+  bool admitted = true;
+  while (admitted) {
+    admitted = false;
+    if (!inserts_.empty() &&
+        (core_->CanInsert(1) || core_->Contains(inserts_.front().call.item.key))) {
+      InsertNow(inserts_.PopFront(), after);
+      admitted = true;
+    }
+    if (!samples_.empty() && core_->CanSample(1)) {
+      SampleNow(samples_.PopFront(), true, {}, after);
+      admitted = true;
+    }
+    if (admitted) SetTimer();  // For the calls that are first now.
+  }
+}
+
+void Table::Impl::SetTimer() {
+  const base::SteadyTime next = std::min(inserts_.NextEvent(), samples_.NextEvent());
+  if (next >= timer_at_) return;  // It is set, and sets itself anew.
+  timer_at_ = next;
+  base::Timer::Get().Schedule(next, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->OnTimer();
+  });
+}
+
+void Table::Impl::OnTimer() {
+  AfterLock after;
+  {
+    base::MutexLock lock(&mutex_);
+    const base::SteadyTime now = base::SteadyNow();
+    while (auto call = inserts_.PopExpired(now)) {
+      after.inserts.emplace_back(*std::move(call), Expired());
+    }
+    while (auto call = samples_.PopExpired(now)) {
+      after.samples.emplace_back(*std::move(call), Expired());
+    }
+    Admit(after);
+    LogFirst(inserts_, "insert", core_->limiter().WhyNotInsert(1), now, after);
+    LogFirst(samples_, "sample", core_->limiter().WhyNotSample(1), now, after);
+    if (timer_at_ <= now) timer_at_ = base::kNever;
+    SetTimer();
+  }
+  Run(after);
+}
+
+template <typename Call>
+void Table::Impl::LogFirst(WaitingQueue<Call>& queue, const char* what, const std::string& why,
+                           base::SteadyTime now, AfterLock& after) {
+  if (queue.empty() || queue.front().log_at > now) return;
+  const auto waited = now - queue.front().since;
+  queue.front().log_at = After(now, waited);
+  after.log.push_back(absl::StrCat(
+      "Table ", name_, ": ", queue.size(), " waiting ", what, " call(s), the first for ",
+      absl::FormatDuration(absl::Trunc(absl::FromChrono(waited), absl::Milliseconds(1))), ": ",
+      why));
+}
+
+void Table::Impl::Cancel(WaitId id) {
+  AfterLock after;
+  {
+    base::MutexLock lock(&mutex_);
+    if (auto insert = inserts_.Remove(id)) {
+      after.inserts.emplace_back(*std::move(insert), Cancelled());
+    } else if (auto sample = samples_.Remove(id)) {
+      after.samples.emplace_back(*std::move(sample), Cancelled());
+    }
+    Admit(after);  // The next insert may be one of a live key.
+    SetTimer();
+  }
+  Run(after);
+}
+
+absl::Status Table::Impl::Mutate(absl::Span<const KeyWithPriority> updates,
+                                 absl::Span<const uint64_t> deletes) {
+  AfterLock after;
+  absl::Status status;
+  {
+    base::MutexLock lock(&mutex_);
+    if (closed_) return Closed(name_);
+    status = core_->Mutate(updates, deletes, &after.changes);
+    Admit(after);
+  }
+  Run(after);
+  return status;
+}
+
+void Table::Impl::Reset() {
+  AfterLock after;
+  {
+    base::MutexLock lock(&mutex_);
+    core_->Reset(&after.changes);
+    Admit(after);
+  }
+  Run(after);
+}
+
+void Table::Impl::Close() {
+  AfterLock after;
+  {
+    base::MutexLock lock(&mutex_);
+    closed_ = true;
+    while (!inserts_.empty()) after.inserts.emplace_back(inserts_.PopFront(), Closed(name_));
+    while (!samples_.empty()) after.samples.emplace_back(samples_.PopFront(), Closed(name_));
+  }
+  Run(after);
+}
+
+bool Table::Impl::CanSample(int64_t n) const {
+  base::MutexLock lock(&mutex_);
+  return core_->CanSample(n);
+}
+
+bool Table::Impl::CanInsert(int64_t n) const {
+  base::MutexLock lock(&mutex_);
+  return core_->CanInsert(n);
+}
+
+int64_t Table::Impl::size() const {
+  base::MutexLock lock(&mutex_);
+  return core_->size();
+}
+
+void Table::Impl::FillInfo(TableInfo& info) const {
+  info.waiting_inserts = inserts_.size();
+  info.waiting_samples = samples_.size();
+  if (!inserts_.empty()) info.blocked_insert = core_->limiter().WhyNotInsert(1);
+  if (!samples_.empty()) info.blocked_sample = core_->limiter().WhyNotSample(1);
+  info.time_inserting = absl::FromChrono(inserting_);
+  info.time_sampling = absl::FromChrono(sampling_);
+}
+
+TableInfo Table::Impl::Info() const {
+  TableInfo info;
+  {
+    base::MutexLock lock(&mutex_);
+    info = core_->Info();
+    FillInfo(info);
+  }
+  info.bytes = bytes_.bytes();
+  return info;
+}
+
+TableSnapshot Table::Impl::Snapshot() const {
+  // Memory is taken, and faulted in, before the lock.
+  std::vector<Item> room(size());
+  TableSnapshot snapshot;
+  {
+    base::MutexLock lock(&mutex_);
+    snapshot = core_->Snapshot(std::move(room));
+    FillInfo(snapshot.info);
+  }
+  snapshot.info.bytes = bytes_.bytes();
+  return snapshot;
+}
+
+absl::Status Table::Impl::Restore(const TableSnapshot& snapshot) {
+  AfterLock after;
+  absl::Status status;
+  {
+    base::MutexLock lock(&mutex_);
+    status = core_->Restore(snapshot, &after.changes);
+    Admit(after);
+  }
+  Run(after);
+  return status;
+}
+
+absl::Status Table::Impl::DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities) {
+  base::MutexLock lock(&mutex_);
+  return core_->DrawKeys(keys, probabilities);
+}
+
+absl::Status Table::Impl::InsertKeys(absl::Span<const uint64_t> keys,
+                                     absl::Span<const double> priorities) {
+  AfterLock after;
+  absl::Status status;
+  {
+    base::MutexLock lock(&mutex_);
+    status = core_->InsertKeys(keys, priorities);
+    Admit(after);
+  }
+  Run(after);
+  return status;
+}
+
+}  // namespace gear_reverb::table

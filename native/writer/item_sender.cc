@@ -1,0 +1,281 @@
+#include "native/writer/item_sender.h"
+
+#include <algorithm>
+
+#include "native/base/interrupt.h"
+#include "native/base/status.h"
+
+namespace gear_reverb::writer {
+
+ItemSender::ItemSender(std::shared_ptr<InsertStreamFactory> factory, const SenderOptions& options)
+    : factory_(std::move(factory)), options_(options) {}
+
+ItemSender::~ItemSender() { Stop(absl::CancelledError("The writer was destroyed.")); }
+
+absl::Status ItemSender::status() const {
+  base::MutexLock lock(&mutex_);
+  return status_;
+}
+
+SenderStats ItemSender::stats() const {
+  base::MutexLock lock(&mutex_);
+  return {static_cast<int64_t>(in_flight_.size()), in_flight_bytes_, reconnections_, blocked_};
+}
+
+// ------------------------------------------------------------------------------------- sending
+
+absl::Status ItemSender::Submit(OutgoingItem outgoing) {
+  auto item = std::make_shared<InFlight>();
+  item->item = std::move(outgoing.item);
+  item->uses.reserve(outgoing.uses.size());
+  for (const OutgoingItem::Use& use : outgoing.uses) {
+    item->uses.push_back({use.chunk->key(), use.chunk->bytes(), use.user});
+  }
+  outgoing.uses.clear();  // This item is no user to come.
+
+  base::MutexLock send_lock(&send_mutex_);
+  bool first, open;
+  {
+    base::MutexLock lock(&mutex_);
+    if (!status_.ok()) return status_;
+    Add(item);
+    first = !open_ && failures_ == 0;
+    open = open_;
+    if (!first && !open) StartReconnecting();
+  }
+  if (first) OpenStream();
+  if (first || open) SendNow(*item, {});
+  return absl::OkStatus();
+}
+
+void ItemSender::OpenStream() {
+  stream_ = nullptr;  // No event of the old stream comes after this.
+  held_.Clear();
+  {
+    base::MutexLock lock(&mutex_);
+    open_ = true;
+    opened_ = absl::Now();
+    ++connection_changes_;
+  }
+  stream_ = factory_->OpenInsertStream(
+      {.on_confirmed = [this](absl::Span<const uint64_t> keys) { OnConfirmed(keys); },
+       .on_ended = [this](absl::Status status) { OnEnded(status); }});
+}
+
+void ItemSender::SendNow(const InFlight& item, const KeyCounts& later) {
+  // An error means that the stream has ended: OnEnded learns why, and the item is in flight.
+  stream_->Send(item.item, held_.KeepWith(item.uses, later)).IgnoreError();
+}
+
+void ItemSender::Add(std::shared_ptr<const InFlight> item) {
+  for (const ChunkUse& use : item->uses) {
+    if (++chunk_uses_[use.key] == 1) in_flight_bytes_ += use.bytes;
+  }
+  order_by_key_[item->item.key] = next_order_;
+  in_flight_.emplace_hint(in_flight_.end(), next_order_++, std::move(item));
+}
+
+void ItemSender::Remove(InFlightMap::iterator it) {
+  for (const ChunkUse& use : it->second->uses) {
+    const auto uses = chunk_uses_.find(use.key);
+    if (--uses->second > 0) continue;
+    chunk_uses_.erase(uses);
+    in_flight_bytes_ -= use.bytes;
+  }
+  order_by_key_.erase(it->second->item.key);
+  in_flight_.erase(it);
+}
+
+// -------------------------------------------------------------------------------------- events
+
+void ItemSender::OnConfirmed(absl::Span<const uint64_t> keys) {
+  std::vector<std::shared_ptr<const InFlight>> done;  // Freed without the lock.
+  done.reserve(keys.size());
+  base::MutexLock lock(&mutex_);
+  for (const uint64_t key : keys) {
+    const auto order = order_by_key_.find(key);
+    if (order == order_by_key_.end()) continue;  // Confirmed before a reconnection, or not ours.
+    const auto it = in_flight_.find(order->second);
+    done.push_back(it->second);
+    Remove(it);
+  }
+  failures_ = 0;
+  changed_.NotifyAll();
+}
+
+void ItemSender::OnEnded(const absl::Status& status) {
+  base::MutexLock lock(&mutex_);
+  NoteSuccessIfStable();
+  open_ = false;
+  ++connection_changes_;
+  if (stopped_) return;
+  if (status.ok() || absl::IsUnavailable(status)) {
+    last_error_ = status.ok() ? absl::UnavailableError("The server ended the stream.") : status;
+    last_failure_ = absl::Now();
+    if (failures_++ == 0) first_failure_ = last_failure_;
+    if (!in_flight_.empty()) StartReconnecting();
+  } else if (status_.ok()) {
+    status_ = status;
+  }
+  changed_.NotifyAll();
+}
+
+// -------------------------------------------------------------------------------- reconnection
+
+void ItemSender::StartReconnecting() {
+  if (!reconnecting_.joinable()) reconnecting_ = std::thread([this] { ReconnectLoop(); });
+  changed_.NotifyAll();
+}
+
+absl::Duration ItemSender::Backoff() const {
+  absl::Duration backoff = options_.min_backoff;
+  for (int i = 1; i < failures_ && backoff < options_.max_backoff; ++i) backoff *= 2;
+  return std::min(backoff, options_.max_backoff);
+}
+
+void ItemSender::ReconnectLoop() {
+  base::MutexLock lock(&mutex_);
+  while (true) {
+    changed_.WaitUntil(&mutex_, absl::InfiniteFuture(), [this] {
+      return !status_.ok() || (!open_ && failures_ > 0 && !in_flight_.empty());
+    });
+    if (status_.ok()) {
+      changed_.WaitUntil(&mutex_, last_failure_ + Backoff(), [this] { return !status_.ok(); });
+    }
+    if (!status_.ok()) return;
+    mutex_.Unlock();
+    Reconnect();
+    mutex_.Lock();
+  }
+}
+
+void ItemSender::Reconnect() {
+  base::MutexLock send_lock(&send_mutex_);
+  std::vector<std::shared_ptr<const InFlight>> items;
+  {
+    base::MutexLock lock(&mutex_);
+    if (!status_.ok() || open_ || in_flight_.empty()) return;
+    for (const auto& [order, item] : in_flight_) items.push_back(item);
+    ++reconnections_;
+  }
+  KeyCounts later;
+  for (const auto& item : items) {
+    for (const ChunkUse& use : item->uses) ++later[use.key];
+  }
+  OpenStream();
+  for (const auto& item : items) {
+    for (const ChunkUse& use : item->uses) {
+      if (const auto it = later.find(use.key); --it->second == 0) later.erase(it);
+    }
+    SendNow(*item, later);
+  }
+}
+
+// ------------------------------------------------------------------------------------- waiting
+
+void ItemSender::NoteSuccessIfStable() {
+  if (open_ && absl::Now() - opened_ >= options_.stable_after) failures_ = 0;
+}
+
+absl::Time ItemSender::GiveUpTime(absl::Duration max_unavailable) const {
+  if (failures_ == 0) return absl::InfiniteFuture();
+  const absl::Time limit = first_failure_ + max_unavailable;
+  return open_ ? std::max(limit, opened_ + options_.stable_after) : limit;
+}
+
+std::string ItemSender::Connection() const {
+  if (failures_ == 0) return "";
+  return absl::StrCat(" The server is unavailable: ", last_error_.message());
+}
+
+absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailable,
+                              const std::function<bool()>& done) {
+  while (true) {
+    NoteSuccessIfStable();
+    if (!status_.ok()) return status_;
+    if (done()) return absl::OkStatus();
+    const absl::Time give_up = GiveUpTime(max_unavailable);
+    if (give_up < deadline && give_up <= absl::Now()) {
+      return absl::UnavailableError(absl::StrCat("Gave up waiting for ", in_flight_.size(),
+                                                 " unconfirmed items.", Connection()));
+    }
+    const uint64_t changes = connection_changes_;
+    const absl::Status waited = base::WaitInterruptibly(
+        changed_, &mutex_, std::min(deadline, give_up),
+        [&] { return done() || !status_.ok() || connection_changes_ != changes; });
+    if (absl::IsDeadlineExceeded(waited) && deadline <= give_up) return waited;
+    if (absl::IsCancelled(waited)) return waited;
+  }
+}
+
+absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
+  base::MutexLock lock(&mutex_);
+  const auto has_room = [this] {
+    return (options_.max_in_flight_bytes == 0 ||
+            in_flight_bytes_ <= options_.max_in_flight_bytes) &&
+           (options_.max_in_flight_items == 0 ||
+            static_cast<int64_t>(in_flight_.size()) < options_.max_in_flight_items);
+  };
+  if (!status_.ok() || has_room()) return status_;
+  const absl::Time start = absl::Now();
+  const absl::Status waited = Wait(deadline, options_.max_unavailable, has_room);
+  blocked_ += absl::Now() - start;
+  if (!absl::IsDeadlineExceeded(waited) || !status_.ok()) return waited;
+  return absl::DeadlineExceededError(absl::StrCat(
+      "Timeout exceeded while waiting for the server to confirm some of ", in_flight_.size(),
+      " items with ", in_flight_bytes_, " bytes in flight.", Connection()));
+}
+
+absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Time deadline,
+                                         absl::Duration max_unavailable) {
+  base::MutexLock lock(&mutex_);
+  const absl::Status waited = Wait(deadline, max_unavailable, [this, limit] {
+    return static_cast<int64_t>(in_flight_.size()) <= limit;
+  });
+  if (!absl::IsDeadlineExceeded(waited) || !status_.ok()) return waited;
+  const int64_t submitted = in_flight_.size();
+  const bool away = failures_ > 0;
+  return absl::DeadlineExceededError(absl::StrCat(
+      "Timeout exceeded with ", unsent + (away ? submitted : 0),
+      " items waiting to be written and ", away ? 0 : submitted,
+      " items awaiting confirmation.", Connection()));
+}
+
+// ------------------------------------------------------------------------------------- the end
+
+void ItemSender::Fail(const absl::Status& error) {
+  base::MutexLock lock(&mutex_);
+  if (status_.ok()) status_ = error;
+  changed_.NotifyAll();
+}
+
+void ItemSender::Stop(const absl::Status& reason) {
+  std::thread reconnecting;
+  bool clean;
+  {
+    base::MutexLock lock(&mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    clean = status_.ok() && in_flight_.empty();
+    status_ = reason;  // Also wakes waits after an earlier error, which had its say.
+    std::swap(reconnecting, reconnecting_);
+    changed_.NotifyAll();
+  }
+  if (reconnecting.joinable()) reconnecting.join();
+  std::unique_ptr<InsertStream> stream;
+  {
+    base::MutexLock send_lock(&send_mutex_);
+    stream = std::move(stream_);
+    held_.Clear();
+  }
+  if (stream != nullptr && clean) stream->Close();
+  stream = nullptr;
+  InFlightMap dropped;
+  base::MutexLock lock(&mutex_);
+  std::swap(dropped, in_flight_);
+  order_by_key_.clear();
+  chunk_uses_.clear();
+  in_flight_bytes_ = 0;
+}
+
+}  // namespace gear_reverb::writer

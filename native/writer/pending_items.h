@@ -1,0 +1,61 @@
+// Items that refer to chunks which are not all finished yet, in the order of their creation.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "native/writer/chunk_builder.h"
+#include "native/writer/item_sender.h"
+
+namespace gear_reverb::writer {
+
+// Slices of chunks under construction; see storage::TrajectoryColumn.
+struct PendingColumn {
+  struct Slice {
+    std::shared_ptr<ChunkBuilder> chunk;
+    int32_t offset = 0;
+    int32_t length = 0;
+    int32_t column = 0;
+  };
+
+  // Adds a run of steps of a chunk, as part of the last slice where it continues that.
+  void Add(const std::shared_ptr<ChunkBuilder>& chunk, int32_t offset, int32_t length,
+           int32_t column);
+
+  absl::InlinedVector<Slice, 2> slices;
+  bool squeeze = false;
+};
+
+struct PendingItem {
+  uint64_t key = 0;
+  std::string table;
+  double priority = 0;
+  std::vector<PendingColumn> columns;
+};
+
+// INVALID_ARGUMENT unless finite and >= 0.
+absl::Status CheckPriority(double priority);
+
+// Thread-compatible: guarded by its writer's lock, as the chunks are.
+class PendingItems {
+ public:
+  void Push(PendingItem item) { items_.push_back(std::move(item)); }
+  int64_t size() const { return static_cast<int64_t>(items_.size()); }
+  void Clear() { items_.clear(); }
+
+  // Finishes the chunks of all items but the newest `count`.
+  absl::Status FinishAllBut(int64_t count);
+
+  // Submits items from the front for as long as all their chunks are finished.
+  absl::Status SubmitReady(ItemSender& sender);
+
+ private:
+  std::deque<PendingItem> items_;
+};
+
+}  // namespace gear_reverb::writer

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Runs the test suites one after another and prints, last of all, `N passed, N failed`.
+
+Every suite runs, whatever became of the ones before it; a suite that cannot be built or run counts
+as one failure. The status is 0 only if nothing failed. Needs the standard library alone.
+
+    python scripts/run_suites.py [--pythons VERSION,...] [SUITE ...]
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+import traceback
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+REPORTS = ROOT / "build" / "reports"
+PROGRAM_TIMEOUT_SECONDS = 600
+
+SANITIZER_OPTIONS = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    "TSAN_OPTIONS": f"second_deadlock_stack=1:suppressions={ROOT}/scripts/tsan.supp",
+}
+
+
+@dataclasses.dataclass
+class Counts:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    notes: list[str] = dataclasses.field(default_factory=list)
+
+    def add(self, other: "Counts") -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.notes += other.notes
+
+    def fail(self, note: str) -> "Counts":
+        self.failed += 1
+        self.notes.append(note)
+        return self
+
+
+def run(command: list, **env: str) -> int:
+    """Runs a command with its output shown; the status."""
+    command = [str(part) for part in command]
+    print("+", *command, flush=True)
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}).returncode
+
+
+def fresh_reports(name: str) -> pathlib.Path:
+    directory = REPORTS / name
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    return directory
+
+
+def read_junit(path: pathlib.Path) -> Counts:
+    """Counts the cases of a JUnit file as pytest, GoogleTest and CTest write it."""
+    counts = Counts()
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        if case.find("failure") is not None or case.find("error") is not None:
+            counts.failed += 1
+        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
+            counts.skipped += 1
+        else:
+            counts.passed += 1
+    return counts
+
+
+# ---- native ----
+
+
+def without_address_randomization() -> list[str]:
+    """The sanitizers of GCC 12 and 13 can fail to start where addresses are very random."""
+    command = ["setarch", "--addr-no-randomize"]
+    if (
+        shutil.which("setarch")
+        and not subprocess.run([*command, "true"], capture_output=True).returncode
+    ):
+        return command
+    return []
+
+
+def native(name: str, build: str, sanitize: str) -> Counts:
+    directory = ROOT / "build" / build
+    reports = fresh_reports(name)
+    configure = ["cmake", "-S", ROOT, "-B", directory, "-G", "Ninja", "-DGEAR_REVERB_TESTS=ON"]
+    if run([*configure, f"-DGEAR_REVERB_SANITIZE={sanitize}"]) or run(
+        ["cmake", "--build", directory]
+    ):
+        return Counts().fail("the build failed")
+    programs = reports / "ctest.xml"
+    # Race detection wants real concurrency of one program rather than of many.
+    jobs = 1 if sanitize else os.cpu_count()
+    status = run(
+        [*(without_address_randomization() if sanitize else [])]
+        + ["ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error"]
+        + [f"--parallel={jobs}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
+        GTEST_OUTPUT=f"xml:{reports}/",
+        **SANITIZER_OPTIONS,
+    )
+    counts = Counts()
+    if programs.is_file():
+        for program in ElementTree.parse(programs).getroot().iter("testcase"):
+            cases = reports / (program.get("name") + ".xml")
+            result = read_junit(cases) if cases.is_file() else Counts()
+            if program.find("failure") is not None and not result.failed:
+                result.fail(f"{program.get('name')} ended abnormally")
+            counts.add(result)
+    if status and not counts.failed:
+        counts.fail(f"ctest ended with status {status}")
+    return counts
+
+
+# ---- Python ----
+
+
+def setup_venv(directory: str, extras: str, *versions: str) -> int:
+    return run(["scripts/setup_venv.sh", directory, extras, *versions])
+
+
+def pytest(name: str, venv: str, tests: str, *arguments: str) -> Counts:
+    report = fresh_reports(name) / "pytest.xml"
+    if not any((ROOT / tests).rglob("test_*.py")):
+        return Counts().fail(f"{tests}/ has no tests")
+    status = run([f"{venv}/bin/python", "-m", "pytest", tests, f"--junitxml={report}", *arguments])
+    counts = read_junit(report) if report.is_file() else Counts()
+    if status and not counts.failed:
+        counts.fail(f"pytest ended with status {status}")
+    return counts
+
+
+def python() -> Counts:
+    if setup_venv(".venv", "demo,test,dev", "3.11", "3.12", "3.13", "3.10"):
+        return Counts().fail("the virtual environment could not be made")
+    return pytest("python", ".venv", "tests")
+
+
+def compat() -> Counts:
+    status = run(["scripts/setup_compat.sh"])
+    if status == 3:
+        note = "no CPython 3.11, which dm-reverb needs, was found or could be installed"
+        return Counts(skipped=1, notes=[note])
+    if status:
+        return Counts().fail("the virtual environment could not be made")
+    return pytest("compat", ".venv-compat", "compat_tests")
+
+
+def pythons(versions: list[str]) -> Counts:
+    reports = fresh_reports("pythons")
+    status = run(["scripts/test_pythons.sh", reports, *versions])
+    counts = Counts()
+    for report in sorted(reports.glob("*.xml")):
+        counts.add(read_junit(report))
+    for missing in sorted(reports.glob("*.missing")):
+        counts.add(Counts(skipped=1, notes=[missing.read_text().strip()]))
+    if status and not counts.failed:
+        counts.fail(f"test_pythons.sh ended with status {status}")
+    return counts
+
+
+# ---- scripts ----
+
+
+def checks() -> Counts:
+    """Each check prints one line `ok: …`, `FAILED: …` or `skipped: …`."""
+    counts = Counts()
+    with subprocess.Popen(
+        ["scripts/check.sh"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            counts.passed += line.startswith("ok: ")
+            counts.failed += line.startswith("FAILED: ")
+            if line.startswith("skipped: "):
+                counts.add(Counts(skipped=1, notes=[line.removeprefix("skipped: ").strip()]))
+    if process.returncode and not counts.failed:
+        counts.fail(f"check.sh ended with status {process.returncode}")
+    return counts
+
+
+def install() -> Counts:
+    if run(["scripts/test_install.sh"]):
+        return Counts().fail("pip install into a clean environment failed")
+    return Counts(passed=1)
+
+
+def main() -> int:
+    suites: dict[str, Callable[[], Counts]] = {
+        "native": lambda: native("native", "native", ""),
+        "python": python,
+        "compat": compat,
+        "asan": lambda: native("asan", "asan", "address,undefined"),
+        "tsan": lambda: native("tsan", "tsan", "thread"),
+        "pythons": lambda: pythons(options.pythons.split(",")),
+        "install": install,
+        "checks": checks,
+    }
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites))
+    parser.add_argument("--pythons", default="3.10,3.13", help="versions for the suite `pythons`")
+    options = parser.parse_args()
+    if unknown := set(options.suites) - set(suites):
+        parser.error(f"no such suite: {', '.join(sorted(unknown))}")
+
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    summary = REPORTS / "summary.txt"
+    summary.unlink(missing_ok=True)
+    total = Counts()
+    table = [f"{'suite':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}"]
+    for name in options.suites or suites:
+        print(f"\n==== {name} ====", flush=True)
+        start = time.monotonic()
+        try:
+            counts = suites[name]()
+        except Exception as error:  # Whatever it was, the other suites still run.
+            traceback.print_exc()
+            counts = Counts().fail(f"{type(error).__name__}: {error}")
+        total.add(counts)
+        row = f"{counts.passed:>8}{counts.failed:>8}{counts.skipped:>9}"
+        table.append(f"{name:<10}{row}{time.monotonic() - start:>9.0f}")
+        table += [f"{'':<10}  {note}" for note in counts.notes]
+    print("\n" + "\n".join(table))
+    closing = f"{total.passed} passed, {total.failed} failed"
+    summary.write_text(closing + "\n")
+    print(closing, flush=True)
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

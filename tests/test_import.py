@@ -1,0 +1,70 @@
+"""What `import gear_reverb` costs and brings."""
+
+import importlib
+import json
+import subprocess
+import sys
+
+import pytest
+
+import gear_reverb
+
+_MEASURE = """
+import json, sys, time
+start = time.perf_counter()
+import gear_reverb
+seconds = time.perf_counter() - start
+names = ["tensorflow", "torch", "jax", "google.protobuf", "grpc"]
+print(json.dumps({"seconds": seconds, "loaded": [n for n in names if n in sys.modules]}))
+"""
+
+
+def measure():
+    output = subprocess.run(
+        [sys.executable, "-c", _MEASURE], check=True, capture_output=True, text=True
+    )
+    return json.loads(output.stdout)
+
+
+def test_import_is_quick_and_brings_no_framework():
+    runs = [measure() for _ in range(3)]
+    assert all(run["loaded"] == [] for run in runs)
+    assert min(run["seconds"] for run in runs) < 0.5
+
+
+def test_all_names_exist_and_no_module_is_forgotten():
+    for name in gear_reverb.__all__:
+        assert getattr(gear_reverb, name) is not None
+    assert gear_reverb.selectors is importlib.import_module("gear_reverb.item_selectors")
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "client",
+        "server",
+        "errors",
+        "item_selectors",
+        "rate_limiters",
+        "reverb_types",
+        "replay_sample",
+        "trajectory_writer",
+        "pybind",
+        "platform.checkpointers_lib",
+        "platform.default.checkpointers",
+        "cc.schema_pb2",
+    ],
+)
+def test_reverbs_modules_are_there(module):
+    importlib.import_module(f"gear_reverb.{module}")
+
+
+def test_errors_are_runtime_errors():
+    assert issubclass(gear_reverb.DeadlineExceededError, gear_reverb.ReverbError)
+    assert issubclass(gear_reverb.ReverbError, RuntimeError)
+
+
+def test_version():
+    from gear_reverb import _native
+
+    assert _native.__version__ == gear_reverb.__version__
