@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+# Calls of ours to a server that is gone end with an error after so many seconds.
+os.environ.setdefault("GEAR_REVERB_CONNECT_TIMEOUT", "2")
 
 # No call of a test takes longer, unless it hangs. Generous: the machine may be busy.
 CALL_SECONDS = 30.0

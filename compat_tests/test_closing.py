@@ -32,9 +32,10 @@ def wait_until(condition):
         pause.wait(0.005)
 
 
-def test_while_sampling(our_server, bounded):
-    server = our_server.start(our_server.table(rate_limiter=our_server.rate_limiters.MinSize(3)))
-    client = our_server.connect(server)
+def test_while_sampling(our_client, bounded):
+    # Reverb's client waits for ever for a server that has stopped to come back.
+    server = our_client.start(our_client.table(rate_limiter=our_client.rate_limiters.MinSize(3)))
+    client = our_client.connect(server)
     client.insert([1], {"t": 1.0})
     call = Call(client.sample, "t", 1)
     bounded(server.stop)

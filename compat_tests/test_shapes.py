@@ -23,7 +23,7 @@ def test_trajectory_over_two_chunks(pair, shape):
         writer.configure((0,), num_keep_alive_refs=4, max_chunk_length=2)
         for i in range(4):
             writer.append([np.full(shape, i, np.float32)])
-        writer.create_item("t", 1.0, [writer.history[0][1:4]])
+        writer.create_item("t", 1.0, [writer.history[0][1:]])
     [sample] = client.sample("t", emit_timesteps=False)
     expected = np.stack([np.full(shape, i, np.float32) for i in range(1, 4)])
     assert (sample.data[0].dtype, sample.data[0].shape) == (np.float32, (3, *shape))

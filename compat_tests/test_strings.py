@@ -46,6 +46,6 @@ def test_a_slice_over_chunks_of_strings(pair):
         writer.configure((0,), num_keep_alive_refs=6, max_chunk_length=2)
         for i in range(6):
             writer.append([b"x" * i])
-        writer.create_item("t", 1.0, [writer.history[0][1:6]])
+        writer.create_item("t", 1.0, [writer.history[0][1:]])
     [sample] = client.sample("t", emit_timesteps=False)
     assert sample.data[0].tolist() == [b"x" * i for i in range(1, 6)]

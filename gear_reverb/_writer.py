@@ -17,9 +17,10 @@ class Writer:
     freely, use `Client.trajectory_writer`. Not for use by several threads.
     """
 
-    def __init__(self, internal_writer: pybind.Writer) -> None:
-        """Called by `Client.writer`; takes over the core's writer."""
+    def __init__(self, internal_writer: pybind.Writer, *, options: str = "") -> None:
+        """Called by `Client.writer`; takes over the core's writer. `options` is for `repr`."""
         self._writer = internal_writer
+        self._options = options
         self._closed = False
 
     def __enter__(self) -> "Writer":
@@ -99,4 +100,4 @@ class Writer:
         self._writer.Close(retry_on_unavailable)
 
     def __repr__(self) -> str:
-        return f"{self._writer!r}, closed: {self._closed}"
+        return f"Writer({self._options}), closed: {self._closed}"

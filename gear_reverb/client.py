@@ -116,10 +116,13 @@ class Client:
             raise ValueError(
                 f"max_in_flight_items ({max_in_flight_items}) must be a positive integer"
             )
+        internal_writer = self._client.NewWriter(
+            chunk_length, max_sequence_length, delta_encoded, max_in_flight_items
+        )
         return Writer(
-            self._client.NewWriter(
-                chunk_length, max_sequence_length, delta_encoded, max_in_flight_items
-            )
+            internal_writer,
+            options=f"chunk_length={chunk_length}, max_timesteps={max_sequence_length}, "
+            f"delta_encoded={delta_encoded}, max_in_flight_items={max_in_flight_items}",
         )
 
     def sample(

@@ -113,7 +113,6 @@ class SampleToInsertRatio(RateLimiter):
         else:
             min_diff, max_diff = balance - error_buffer, balance + error_buffer
             width = 2 * error_buffer
-        super().__init__(samples_per_insert, min_size_to_sample, min_diff, max_diff)
         if width < 2 * max(1.0, samples_per_insert):
             raise ValueError(
                 "The size of error_buffer must be >= max(1.0, samples_per_insert), or it could "
@@ -125,6 +124,7 @@ class SampleToInsertRatio(RateLimiter):
                 f"samples_per_insert * min_size_to_sample = {balance:g}: "
                 "a deadlock once min_size_to_sample items are in"
             )
+        super().__init__(samples_per_insert, min_size_to_sample, min_diff, max_diff)
         if max_diff < balance:
             _logger.warning(
                 "The range covered by error_buffer, [%g, %g], is below samples_per_insert * "

@@ -22,6 +22,9 @@ SpecNest = TensorSpec | Iterable["SpecNest"] | Mapping[str, "SpecNest"] | Any
 """A nest of `gear_reverb.TensorSpec`, `tf.TensorSpec` or `dm_env.specs.Array`."""
 
 
+_OURS = {"kw_only": True, "compare": False, "repr": False}
+
+
 @dataclasses.dataclass
 class TableInfo:
     """Configuration and state of a table at one moment.
@@ -40,6 +43,15 @@ class TableInfo:
       num_deleted_episodes: Episodes that only removed items referred to, since the last reset.
       num_unique_samples: Items in the table that were sampled at least once.
       table_worker_time: Milliseconds that the table's worker has spent in each of its states.
+
+    What follows is 0 or empty if the server is Reverb's, and does not count in comparisons:
+
+    Attributes:
+      num_bytes: Payload of the distinct chunks that items in the table refer to.
+      waiting_inserts: Inserts that wait for the rate limiter.
+      waiting_samples: Samples that wait for it.
+      blocked_insert: The inequality that the first waiting insert fails, and by how much.
+      blocked_sample: Likewise for samples.
     """
 
     name: str
@@ -54,6 +66,11 @@ class TableInfo:
     num_deleted_episodes: int
     num_unique_samples: int
     table_worker_time: "schema_pb2.TableWorkerTime"
+    num_bytes: int = dataclasses.field(default=0, **_OURS)
+    waiting_inserts: int = dataclasses.field(default=0, **_OURS)
+    waiting_samples: int = dataclasses.field(default=0, **_OURS)
+    blocked_insert: str = dataclasses.field(default="", **_OURS)
+    blocked_sample: str = dataclasses.field(default="", **_OURS)
 
     @classmethod
     def from_serialized_proto(cls, proto_string: bytes) -> "TableInfo":
@@ -80,4 +97,9 @@ class TableInfo:
             num_deleted_episodes=proto.num_deleted_episodes,
             num_unique_samples=proto.num_unique_samples,
             table_worker_time=proto.table_worker_time,
+            num_bytes=proto.num_bytes,
+            waiting_inserts=proto.waiting_inserts,
+            waiting_samples=proto.waiting_samples,
+            blocked_insert=proto.blocked_insert,
+            blocked_sample=proto.blocked_sample,
         )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import abc
 import collections
-from collections.abc import Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gear_reverb import client, item_selectors, pybind, rate_limiters, reverb_types
@@ -244,13 +247,19 @@ class Server:
         self._server.Stop()
 
     def wait(self) -> None:
-        """Blocks until the server stops, or the process gets SIGINT or SIGTERM.
+        """Blocks until the server stops. SIGTERM and SIGINT (Ctrl-C) stop it.
+
+        SIGTERM is heeded in the main thread of a program that has no handler of its own for it.
 
         Raises:
-          KeyboardInterrupt: If there was such a signal. The server still runs.
+          KeyboardInterrupt: After SIGINT; the server has stopped.
         """
-        if self._server.Wait():
-            raise KeyboardInterrupt
+        try:
+            with _sigterm_calls(self._server.Stop):
+                self._server.Wait()
+        except KeyboardInterrupt:
+            self._server.Stop()
+            raise
 
     def localhost_client(self) -> client.Client:
         """A client of this server."""
@@ -267,6 +276,21 @@ class Server:
 
     def __repr__(self) -> str:
         return f"Server(port={self._port}, tables={list(self._tables)})"
+
+
+@contextlib.contextmanager
+def _sigterm_calls(stop: Callable[[], None]) -> Iterator[None]:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda *_: stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _encode_signature(signature: reverb_types.SpecNest | None) -> bytes | None:

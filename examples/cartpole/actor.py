@@ -1,5 +1,6 @@
 """An actor's process: plays CartPole and writes what it sees to the replay table."""
 
+import contextlib
 import dataclasses
 
 import gymnasium
@@ -41,7 +42,8 @@ class Actor:
 
     def run(self) -> None:
         seed = int(self._rng.integers(2**31))
-        with self._client.trajectory_writer(self._config.n_step + 1) as writer:
+        # Closed without a flush, which could wait for a learner that has stopped already.
+        with contextlib.closing(self._client.trajectory_writer(self._config.n_step + 1)) as writer:
             while (total_return := self._play(writer, seed)) is not None:
                 self._link.report(Episode(self._index, total_return, self._epsilon))
                 seed = None  # Go on with the environment's own generator.
@@ -67,12 +69,14 @@ class Actor:
             observation, over = following * self._scale, terminated or truncated
             total_return += float(reward)
             self._steps += 1
-            if self._steps % 32 == 0 and not self._flush(writer):
+            if self._steps % 32 == 0 and not self._flush(writer, _ITEMS_IN_FLIGHT):
                 return None
         # The last observation ends n-step transitions and ever shorter ones.
         self._append(writer, observation, 0, 0.0, 0.0)
         for length in range(min(self._config.n_step, writer.episode_steps - 1), 0, -1):
             self._create_item(writer, length)
+        if not self._flush(writer, 0):
+            return None
         writer.end_episode(clear_buffers=True)
         return total_return
 
@@ -98,11 +102,11 @@ class Actor:
             ),
         )
 
-    def _flush(self, writer: reverb.TrajectoryWriter) -> bool:
+    def _flush(self, writer: reverb.TrajectoryWriter, in_flight: int) -> bool:
         """Waits while the limiter holds inserts back; False if told to stop."""
         while not self._link.stop_requested():
             try:
-                writer.flush(block_until_num_items=_ITEMS_IN_FLIGHT, timeout_ms=500)
+                writer.flush(block_until_num_items=in_flight, timeout_ms=500)
                 return True
             except reverb.DeadlineExceededError:
                 pass  # The learner is behind.

@@ -26,11 +26,6 @@ class Progress:
     mean_value: float
 
 
-@dataclasses.dataclass(frozen=True)
-class Stopped:
-    """No more samples are wanted: the server may go."""
-
-
 def learn(link: Link, config: Config, address: str) -> None:
     Learner(link, config, address).run()
 
@@ -61,9 +56,8 @@ class Learner:
                 if time.monotonic() - reported > 0.2:
                     self._link.report(Progress(updates, errors, values))
                     reported = time.monotonic()
-        self._batches.close()
-        self._link.report(Stopped())
-        self._batches.join(timeout_seconds=2.0)
+        if not self._batches.close():
+            raise TimeoutError("a stream of samples did not end")
 
     def _update(self, batch: Batch) -> tuple[float, float]:
         """One step of Adam and the batch's new priorities; mean error and mean value."""

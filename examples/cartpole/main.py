@@ -64,15 +64,17 @@ class Fleet:
         return address
 
     def stop(self) -> list[str]:
-        """Stops who waits before whom it waits for; the names of those that did not end in time."""
-        for worker in self._actors:
-            worker.tell_to_stop()
-        late = [worker.name for worker in self._actors if not worker.join(_STOP_SECONDS)]
-        self._learner.tell_to_stop()
-        _first(self._learner, learner.Stopped)
-        self._server.tell_to_stop()
-        rest = (self._learner, self._server)
-        return late + [worker.name for worker in rest if not worker.join(_STOP_SECONDS)]
+        """Stops all; what went wrong in that.
+
+        The learner first: its streams end with their next sample, for which actors must be at
+        work. Actors need no learner to stop.
+        """
+        faults = []
+        for workers in ([self._learner], self._actors, [self._server]):
+            for worker in workers:
+                worker.tell_to_stop()
+            faults += [worker.join(_STOP_SECONDS) for worker in workers]
+        return [fault for fault in faults if fault]
 
     def _add(self, name, work, *args) -> Worker:
         self.workers.append(Worker(name, work, *args))
@@ -177,8 +179,8 @@ def main() -> int:
             console.print("Starting a replay server, a learner and two actors ...")
             client = reverb.Client(fleet.start())
             reason = _show(_watch(fleet, client, progress), progress, console)
-            for name in fleet.stop():
-                console.print(f"{name} did not stop when told to, and is ended", style="yellow")
+            for fault in fleet.stop():
+                console.print(f"Warning: {fault}", style="yellow", highlight=False)
     except WorkerFailed as failure:
         console.print(f"FAIL  {failure}", style="bold red", highlight=False, markup=False)
         return 1

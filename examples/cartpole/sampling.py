@@ -2,13 +2,16 @@
 
 import queue
 import threading
-from typing import NamedTuple
+from collections.abc import Generator
+from typing import Any, NamedTuple
 
 import numpy as np
 from config import Config
 from tables import transitions
 
 import gear_reverb as reverb
+
+_CLOSE_SECONDS = 5.0
 
 
 class Batch(NamedTuple):
@@ -46,30 +49,31 @@ class Batches:
             raise batch
         return batch
 
-    def close(self) -> None:
-        """Threads end at their next sample, or when the server ends their stream."""
+    def close(self) -> bool:
+        """Ends the threads; needs actors at work, as no stream is left within a draw."""
         self._closed.set()
-
-    def join(self, timeout_seconds: float) -> None:
         for thread in self._threads:
-            thread.join(timeout_seconds)
+            thread.join(_CLOSE_SECONDS)
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
         try:
             stream = transitions(reverb.Client(self._address))
             while not self._closed.is_set():
-                batch = self._draw(stream)
-                while not self._closed.is_set():
-                    try:
-                        self._ready.put(batch, timeout=0.2)
-                        break
-                    except queue.Full:
-                        pass
+                self._put(self._draw(stream))
+            stream.close()
         except Exception as error:
-            if not self._closed.is_set():
-                self._ready.put(error)
+            self._put(error)
 
-    def _draw(self, stream) -> Batch:
+    def _put(self, batch: Batch | Exception | None) -> None:
+        while not self._closed.is_set():
+            try:
+                return self._ready.put(batch, timeout=0.2)
+            except queue.Full:
+                pass
+
+    def _draw(self, stream: Generator[Any, None, None]) -> Batch | None:
+        """None if closed meanwhile."""
         size = self._config.batch_size
         batch = Batch(
             np.empty(size, np.uint64),
@@ -82,6 +86,8 @@ class Batches:
         )
         for row in range(size):
             info, transition = next(stream)
+            if self._closed.is_set():
+                return None
             length = len(transition.rewards)
             batch.keys[row] = info.key
             batch.weights[row] = info.probability * info.table_size

@@ -1,6 +1,6 @@
 """The two tables of the demo, and what their items hold."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,7 +65,9 @@ def fetch(client: reverb.Client) -> np.ndarray:
     return sample.data[0][0]
 
 
-def transitions(client: reverb.Client) -> Iterator[tuple[reverb.SampleInfo, Transition]]:
+def transitions(
+    client: reverb.Client,
+) -> Generator[tuple[reverb.SampleInfo, Transition], None, None]:
     """Draws from the replay table without end, over one stream."""
     for sample in client.sample(REPLAY, 2**62, emit_timesteps=False):
         yield sample.info, Transition(*sample.data)

@@ -63,8 +63,6 @@ def _run(work: Callable[..., None], connection: Any, args: tuple[Any, ...]) -> N
     try:
         work(link, *args)
     except Exception:
-        if link.stop_requested():  # A peer went first; that is how stopping goes.
-            return
         link.report(Failure(traceback.format_exc()))
         os._exit(1)  # Threads of the client may be waiting on a peer that will not answer.
 
@@ -110,8 +108,8 @@ class Worker:
         except OSError:
             pass  # Already gone.
 
-    def join(self, timeout_seconds: float) -> bool:
-        """Waits for its end, dropping its messages; whether it has ended."""
+    def join(self, timeout_seconds: float) -> str | None:
+        """Waits for its end, dropping its messages; what was wrong with it, or None."""
         deadline = time.monotonic() + timeout_seconds
         while self._open and time.monotonic() < deadline and self.alive:
             try:
@@ -120,7 +118,10 @@ class Worker:
             except (EOFError, OSError):
                 self._open = False
         self._process.join(max(deadline - time.monotonic(), 0.0))
-        return not self.alive
+        if self.alive:
+            return f"{self.name} did not stop when told to"
+        code = self._process.exitcode
+        return f"{self.name} stopped with exit code {code}" if code else None
 
     def end(self) -> None:
         """Ends it, whatever it is doing."""

@@ -108,6 +108,11 @@ message TableInfo {
   int64 num_deleted_episodes = 10;
   int64 num_unique_samples = 11;
   TableWorkerTime table_worker_time = 12;
+  int64 num_bytes = 1001;
+  int64 waiting_inserts = 1002;
+  int64 waiting_samples = 1003;
+  string blocked_insert = 1004;
+  string blocked_sample = 1005;
 }
 
 message Uint128 { uint64 high = 1; uint64 low = 2; }

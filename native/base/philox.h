@@ -1,6 +1,6 @@
 // Philox4x32-10, the counter-based random generator of Salmon, Moraes, Dror and Shaw, "Parallel
-// random numbers: as easy as 1, 2, 3" (SC 2011). Number n of a seed is a pure function of (seed, n),
-// so CPU and GPU code, or several ranks, can draw the same numbers.
+// random numbers: as easy as 1, 2, 3" (SC 2011). Number n of a seed is a pure function of
+// (seed, n), so CPU and GPU code, or several ranks, can draw the same numbers.
 #pragma once
 
 #include <array>

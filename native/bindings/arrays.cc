@@ -227,7 +227,7 @@ py::list ToArrays(const storage::Trajectory& trajectory) {
   if (bytes < kReleaseGilFromBytes) {
     gather();
   } else {
-    py::gil_scoped_release release;
+    ReleaseGil release;
     gather();
   }
   return arrays;

@@ -1,5 +1,7 @@
 #include "native/bindings/errors.h"
 
+#include <unistd.h>
+
 #include <string>
 
 #include "native/base/interrupt.h"
@@ -13,8 +15,20 @@ namespace {
 PyObject* reverb_error = nullptr;
 PyObject* deadline_exceeded_error = nullptr;
 
-// Whether a Python signal handler raised. Only Python's main thread can find so.
+bool Finalizing() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// The one that runs Python's signal handlers, and that shuts the interpreter down.
+bool OnMainThread() { return gettid() == getpid(); }
+
+// Whether a Python signal handler raised.
 bool PythonInterrupted() {
+  if (!OnMainThread()) return Finalizing();
   if (!Py_IsInitialized()) return true;
   py::gil_scoped_acquire acquire;
   return PyErr_CheckSignals() != 0;
@@ -32,6 +46,11 @@ PyObject* ExceptionFor(absl::StatusCode code) {
 }
 
 }  // namespace
+
+ReleaseGil::~ReleaseGil() {
+  while (Finalizing() && !OnMainThread()) pause();
+  PyEval_RestoreThread(state_);
+}
 
 void ThrowIfError(const absl::Status& status) {
   if (status.ok()) return;

@@ -19,11 +19,25 @@ T ValueOrThrow(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
+// Lets other Python threads run. A thread that finds the interpreter shutting down when it comes
+// back stays here for good: taking the GIL then would end it by unwinding its stack, which C++
+// answers with an abort of the whole process.
+class ReleaseGil {
+ public:
+  ReleaseGil() : state_(PyEval_SaveThread()) {}
+  ~ReleaseGil();
+  ReleaseGil(const ReleaseGil&) = delete;
+  ReleaseGil& operator=(const ReleaseGil&) = delete;
+
+ private:
+  PyThreadState* const state_;
+};
+
 // Calls `f` without the GIL and throws if it returns an error status.
 template <typename F>
 auto WithoutGil(F f) {
   auto result = [&] {
-    pybind11::gil_scoped_release release;
+    ReleaseGil release;
     return f();
   }();
   if constexpr (std::is_same_v<decltype(result), absl::Status>) {

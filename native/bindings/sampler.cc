@@ -52,7 +52,7 @@ class PySampler {
   }
 
   void Close() {
-    py::gil_scoped_release release;
+    ReleaseGil release;
     sampler_ = nullptr;
   }
 

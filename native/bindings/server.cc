@@ -35,7 +35,7 @@ std::unique_ptr<GrpcServer> MakeServer(std::vector<std::shared_ptr<table::Table>
 bool Wait(GrpcServer& server) {
   while (true) {
     {
-      py::gil_scoped_release release;
+      ReleaseGil release;
       if (server.Wait(absl::Milliseconds(100))) return false;
     }
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -45,7 +45,7 @@ bool Wait(GrpcServer& server) {
 // Joining gRPC's threads needs the GIL free: they may be on their way to Python's hooks.
 struct ReleasingDelete {
   void operator()(GrpcServer* server) const {
-    py::gil_scoped_release release;
+    ReleaseGil release;
     delete server;
   }
 };
@@ -71,7 +71,7 @@ void DefineServer(py::module_& module) {
            }),
            py::arg("priority_tables"), py::arg("port"), py::arg("checkpointer") = py::none())
       .def_property_readonly("port", &GrpcServer::port)
-      .def("Stop", &GrpcServer::Stop, py::call_guard<py::gil_scoped_release>())
+      .def("Stop", &GrpcServer::Stop, py::call_guard<ReleaseGil>())
       .def("Wait", &Wait)
       .def("__repr__", [](const GrpcServer& self) {
         return "Server(port=" + std::to_string(self.port()) + ")";

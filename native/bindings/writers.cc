@@ -32,7 +32,7 @@ struct AutoTunedChunkerOptions : ChunkerOptions {};
 struct ReleasingDelete {
   template <typename T>
   void operator()(T* writer) const {
-    py::gil_scoped_release release;
+    ReleaseGil release;
     delete writer;
   }
 };
@@ -63,7 +63,7 @@ py::list Append(TrajectoryWriter& self, const py::sequence& data) {
     cells = (self.*method)(step.optional_views(), absl::InfinitePast());
   }
   if (absl::IsDeadlineExceeded(cells.status())) {
-    py::gil_scoped_release release;
+    ReleaseGil release;
     cells = (self.*method)(step.optional_views(), absl::InfiniteFuture());
   }
   ThrowIfError(cells.status());
@@ -153,7 +153,7 @@ void DefineTrajectoryWriter(py::module_& module) {
             WithoutGil([&] { return self.EndEpisode(clear_buffers, deadline); });
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))
-      .def("Close", &TrajectoryWriter::Close, py::call_guard<py::gil_scoped_release>())
+      .def("Close", &TrajectoryWriter::Close, py::call_guard<ReleaseGil>())
       .def_property_readonly("max_num_keep_alive_refs",
                              &TrajectoryWriter::max_num_keep_alive_refs)
       .def_property_readonly("episode_steps", &TrajectoryWriter::episode_steps);
@@ -208,6 +208,7 @@ py::object MakeTrajectoryWriter(const ClientPtr& client, py::handle chunker_opti
     options.signatures = [client](const std::string& table) { return client->GetSignature(table); };
   }
   options.sender.max_in_flight_bytes = max_in_flight_bytes;
+  options.sender.max_unavailable = client::ConnectPatience();
   TrajectoryWriterPtr made(
       ValueOrThrow(TrajectoryWriter::Create(client, std::move(options))).release());
   return py::cast(std::move(made));
@@ -222,6 +223,7 @@ py::object MakeWriter(const ClientPtr& client, int chunk_length, int max_timeste
   options.max_timesteps = max_timesteps;
   options.signatures = [client](const std::string& table) { return client->GetSignature(table); };
   options.max_in_flight_items = max_in_flight_items;
+  options.sender.max_unavailable = client::ConnectPatience();
   WriterPtr made(ValueOrThrow(Writer::Create(client, std::move(options))).release());
   return py::cast(std::move(made));
 }

@@ -2,9 +2,11 @@
 // docs/formats/checkpoint.md.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -15,20 +17,24 @@
 
 namespace gear_reverb::checkpoint {
 
-// Thread-compatible.
+// Thread-compatible; checkpointers of several processes may share a path.
 class Checkpointer {
  public:
-  // Checkpoints go to `path`/`group`. `fallback_path` is read where `path` has none.
+  // Checkpoints go to `path`/`group`. `fallback_path` is read where `path` has none. Both may be a
+  // directory of checkpoints or one checkpoint. With `keep_latest` > 0 a save removes all but so
+  // many of the newest. INVALID_ARGUMENT for an empty path or a negative number.
   static absl::StatusOr<std::shared_ptr<Checkpointer>> Create(
       const std::string& path, const std::string& group,
-      const std::optional<std::string>& fallback_path);
+      const std::optional<std::string>& fallback_path, int64_t keep_latest = 0);
 
   // Writes all tables and returns the new checkpoint's directory. Traffic goes on meanwhile: each
   // table is stored as it is at one moment.
   absl::StatusOr<std::string> Save(absl::Span<const std::shared_ptr<table::Table>> tables);
 
-  // Fills `tables`, which must be empty, from the newest checkpoint that is whole. NOT_FOUND if
-  // there is none; FAILED_PRECONDITION naming table and field if it does not fit the tables.
+  // Fills `tables`, which must be empty, from the newest checkpoint that is whole; on an error they
+  // stay empty. NOT_FOUND if there is no checkpoint, DATA_LOSS if all are damaged,
+  // INVALID_ARGUMENT naming a table of the checkpoint that is not among `tables`,
+  // FAILED_PRECONDITION naming table and field if it does not fit them otherwise.
   absl::Status LoadLatest(absl::Span<const std::shared_ptr<table::Table>> tables,
                           memory::Arena& arena, storage::ChunkStore& chunks);
 
@@ -36,11 +42,20 @@ class Checkpointer {
   std::string DebugString() const;
 
  private:
-  Checkpointer(std::string root, std::optional<std::string> fallback_root)
-      : root_(std::move(root)), fallback_root_(std::move(fallback_root)) {}
+  Checkpointer(std::string path, std::string group, std::optional<std::string> fallback_path,
+               int64_t keep_latest)
+      : path_(std::move(path)),
+        group_(std::move(group)),
+        fallback_path_(std::move(fallback_path)),
+        keep_latest_(keep_latest) {}
 
-  const std::string root_;
-  const std::optional<std::string> fallback_root_;
+  // Where the group's checkpoints of `path` lie.
+  std::string Root(const std::string& path) const;
+
+  const std::string path_;
+  const std::string group_;
+  const std::optional<std::string> fallback_path_;
+  const int64_t keep_latest_;
 };
 
 }  // namespace gear_reverb::checkpoint

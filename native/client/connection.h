@@ -54,7 +54,7 @@ class Connection : public writer::InsertStreamFactory {
 };
 
 // How long to try to reach a server before giving up, where the caller gave no deadline:
-// GEAR_REVERB_CONNECT_TIMEOUT seconds, or 30.
+// GEAR_REVERB_CONNECT_TIMEOUT seconds, or 60.
 absl::Duration ConnectPatience();
 
 }  // namespace gear_reverb::client

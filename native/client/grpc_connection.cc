@@ -51,7 +51,7 @@ struct PendingCall {
 }  // namespace
 
 absl::Duration ConnectPatience() {
-  double seconds = 30;
+  double seconds = 60;
   if (const char* text = std::getenv("GEAR_REVERB_CONNECT_TIMEOUT"); text != nullptr) {
     if (double value; absl::SimpleAtod(text, &value) && value >= 0) seconds = value;
   }
@@ -113,7 +113,7 @@ std::unique_ptr<writer::InsertStream> GrpcConnection::OpenInsertStream(
 
 absl::StatusOr<std::unique_ptr<SampleStream>> GrpcConnection::OpenSampleStream(
     const std::string& table, absl::Duration rate_limiter_timeout) {
-  GR_RETURN_IF_ERROR(WaitForConnection(absl::InfiniteFuture()));
+  GR_RETURN_IF_ERROR(CheckNotForked());
   return NewGrpcSampleStream(stub_, table, rate_limiter_timeout);
 }
 

@@ -55,18 +55,20 @@ class GrpcInsertStream final : public writer::InsertStream,
   absl::Status Send(writer::NewItem item, absl::Span<const uint64_t> keep_chunk_keys) override {
     base::MutexLock lock(&mutex_);
     if (broken_) return absl::UnavailableError("The stream to the server has ended.");
+    // Not in a request before this one that has items: it would end with dropping the chunks.
+    Request* request = &Tail();
     for (storage::ChunkPtr& chunk : item.trajectory->chunks()) {
       if (!sent_chunks_.insert(chunk->key()).second) continue;
-      Tail().body.AddMessage(field::kChunks, rpc::EncodeChunk(chunk, compression_));
+      if (!request->has_items) request = &Tail();
+      request->body.AddMessage(field::kChunks, rpc::EncodeChunk(chunk, compression_));
     }
     table::Item message;
     message.key = item.key;
     message.priority = item.priority;
     message.trajectory = std::move(item.trajectory);
-    Request& request = Tail();
-    request.body.AddMessage(field::kItems, rpc::EncodeItem(message, item.table));
-    request.has_items = true;
-    request.keep.assign(keep_chunk_keys.begin(), keep_chunk_keys.end());
+    request->body.AddMessage(field::kItems, rpc::EncodeItem(message, item.table));
+    request->has_items = true;
+    request->keep.assign(keep_chunk_keys.begin(), keep_chunk_keys.end());
     sent_chunks_.clear();
     sent_chunks_.insert(keep_chunk_keys.begin(), keep_chunk_keys.end());
     WriteNextLocked();
@@ -128,7 +130,7 @@ class GrpcInsertStream final : public writer::InsertStream,
     return rpc::DecodeInsertResponse(message.view());
   }
 
-  // The request that takes the next chunk or item.
+  // The last request, or a new one if it is large enough.
   Request& Tail() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (queue_.empty() || queue_.back().body.size() >= kMessageBytes) queue_.emplace_back();
     return queue_.back();

@@ -64,7 +64,7 @@ struct ArenaOptions {
   // memfd-backed segments can be shared with other processes; anonymous ones cannot.
   bool shareable = true;
   // Whether idle memory goes back to the system. Must be false where segments are registered with
-  // a device (CUDA, a NIC), which would keep the old pages. Segments then live as long as the arena.
+  // a device (CUDA, a NIC), which would keep the old pages. All segments then stay with the arena.
   bool returns_memory = true;
 };
 

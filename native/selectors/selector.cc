@@ -34,7 +34,9 @@ std::string ToString(const SelectorOptions& options) {
           [](const PrioritizedOptions& prioritized) {
             return absl::StrCat("Prioritized(priority_exponent=", prioritized.exponent, ")");
           },
-          [](const HeapOptions& heap) { return std::string(heap.min_heap ? "MinHeap" : "MaxHeap"); },
+          [](const HeapOptions& heap) {
+            return std::string(heap.min_heap ? "MinHeap" : "MaxHeap");
+          },
       },
       options);
 }

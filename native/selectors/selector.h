@@ -30,7 +30,10 @@ struct Draw {
 struct FifoOptions {};
 struct LifoOptions {};
 struct UniformOptions {};
+// In proportion to priority ^ exponent. Zero priorities weigh zero under every exponent; if all are
+// zero, all items are equally likely.
 struct PrioritizedOptions { double exponent; };
+// Among equal priorities the item least recently inserted or updated.
 struct HeapOptions { bool min_heap; };
 using SelectorOptions =
     std::variant<FifoOptions, LifoOptions, UniformOptions, PrioritizedOptions, HeapOptions>;
@@ -46,8 +49,10 @@ class Selector {
  public:
   virtual ~Selector() = default;
 
-  virtual absl::Status Insert(absl::Span<const Slot> slots, absl::Span<const double> priorities) = 0;
-  virtual absl::Status Update(absl::Span<const Slot> slots, absl::Span<const double> priorities) = 0;
+  virtual absl::Status Insert(absl::Span<const Slot> slots,
+                              absl::Span<const double> priorities) = 0;
+  virtual absl::Status Update(absl::Span<const Slot> slots,
+                              absl::Span<const double> priorities) = 0;
   virtual absl::Status Erase(absl::Span<const Slot> slots) = 0;
 
   // Fills `draws`, with replacement, without changing the selector. FAILED_PRECONDITION when empty.

@@ -43,12 +43,14 @@ class Model {
     if (const auto* prioritized = std::get_if<PrioritizedOptions>(&options_)) {
       long double total = 0;
       for (const auto& [slot, item] : items_) {
-        const double weight = item.priority == 0 ? 0 : std::pow(item.priority, prioritized->exponent);
+        const double power = std::pow(item.priority, prioritized->exponent);
+        const double weight = item.priority == 0 ? 0 : power;
         result[slot] = weight;
         total += weight;
       }
       for (auto& [slot, weight] : result) {
-        weight = total == 0 ? 1.0 / static_cast<double>(size()) : static_cast<double>(weight / total);
+        weight = total == 0 ? 1.0 / static_cast<double>(size())
+                            : static_cast<double>(weight / total);
       }
     } else if (std::holds_alternative<UniformOptions>(options_)) {
       for (const auto& [slot, item] : items_) result[slot] = 1.0 / static_cast<double>(size());

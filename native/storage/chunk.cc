@@ -1,5 +1,6 @@
 #include "native/storage/chunk.h"
 
+#include <limits>
 #include <cstring>
 #include <utility>
 
@@ -23,6 +24,10 @@ absl::Status CheckColumn(const ChunkColumn& column) {
     return tensor::CheckPackedStrings(column.data.span(), count);
   }
   GR_ASSIGN_OR_RETURN(const int64_t bytes, tensor::NumBytes(column.dtype, column.shape));
+  // Snappy, the wire's form, goes no further.
+  if (bytes > std::numeric_limits<uint32_t>::max()) {
+    return base::InvalidArgument("has ", bytes, " bytes; a column of a chunk takes 2^32 - 1.");
+  }
   if (static_cast<uint64_t>(bytes) != column.data.size()) {
     return base::InvalidArgument("of ", tensor::Name(column.dtype),
                                  tensor::ShapeString(column.shape), " needs ", bytes,

@@ -108,8 +108,8 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfStrings) {
       column.slices.push_back(slice);
     }
     ASSERT_TRUE(CheckTrajectory({{column}}).ok());
-    EXPECT_EQ(Gathered(column),
-              tensor::PackStrings(std::vector<absl::string_view>(expected.begin(), expected.end())));
+    const std::vector<absl::string_view> views(expected.begin(), expected.end());
+    EXPECT_EQ(Gathered(column), tensor::PackStrings(views));
     EXPECT_EQ(*tensor::NumElements(LayoutOf(column).shape), expected.size());
   }
 }
@@ -154,7 +154,8 @@ TEST_F(TrajectoryTest, SlicesOfOneColumnMustAgree) {
   ExpectRefused({{{chunk, 0, 1}, {Numbers(DType::kInt32, {5, 2}), 0, 1}}}, "slice 1 has steps of");
   ExpectRefused({{{chunk, 0, 1}, {Numbers(DType::kFloat32, {5, 3}), 0, 1}}}, "float32[3]");
   ExpectRefused({{{chunk, 0, 1}, {Numbers(DType::kFloat32, {5}), 0, 1}}}, "float32[]");
-  EXPECT_TRUE(CheckTrajectory({{{{{chunk, 0, 1}, {Numbers(DType::kFloat32, {9, 2}), 0, 9}}}}}).ok());
+  const ChunkPtr longer = Numbers(DType::kFloat32, {9, 2});
+  EXPECT_TRUE(CheckTrajectory({{{{{chunk, 0, 1}, {longer, 0, 9}}}}}).ok());
 }
 
 TEST_F(TrajectoryTest, EmptyAndWronglySqueezedColumnsAreRefused) {

@@ -84,6 +84,7 @@ absl::Status Table::MutateItems(absl::Span<const KeyWithPriority> updates,
 
 void Table::Reset() { impl_->Reset(); }
 void Table::Close() { impl_->Close(); }
+void Table::Reopen() { impl_->Reopen(); }
 bool Table::CanSample(int64_t n) const { return impl_->CanSample(n); }
 bool Table::CanInsert(int64_t n) const { return impl_->CanInsert(n); }
 const std::string& Table::name() const { return impl_->name(); }

@@ -113,6 +113,8 @@ class Table : public std::enable_shared_from_this<Table> {
   // Ends every waiting call, and every later insert, sample and mutation, with CANCELLED. Also the
   // destructor does; callbacks it runs must not call the table.
   void Close();
+  // Takes Close back for later calls, for a table that goes from a stopped server to a new one.
+  void Reopen();
 
   bool CanSample(int64_t n) const;
   bool CanInsert(int64_t n) const;

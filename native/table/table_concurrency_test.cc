@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <functional>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "native/table/table_test_util.h"
@@ -62,8 +64,9 @@ TEST_F(TableConcurrencyTest, CallbacksComeExactlyOnceWhateverHappens) {
       std::mt19937 random(thread + 100 * round);
       for (int i = 0; i < kCalls; ++i) {
         auto& calls = called[started++];
-        const absl::Time deadline =
-            random() % 2 ? absl::InfiniteFuture() : absl::Now() + absl::Microseconds(random() % 900);
+        const absl::Time deadline = random() % 2
+                                        ? absl::InfiniteFuture()
+                                        : absl::Now() + absl::Microseconds(random() % 900);
         const uint64_t key = random() % 50;
         Table::WaitId id = 0;
         switch (thread) {

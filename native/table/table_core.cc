@@ -119,7 +119,12 @@ absl::Status TableCore::Sample(int64_t max_items, bool rate_limited,
     draws_.resize(limiter_.SampleAllowance(max_items));
     GR_RETURN_IF_ERROR(sampler_->Sample(random_, absl::MakeSpan(draws_)));
     samples->reserve(samples->size() + draws_.size());
-    for (const selectors::Draw& draw : draws_) Append(draw, rate_limited, samples);
+    constexpr size_t kAhead = 8;
+    for (size_t i = 0; i < draws_.size(); ++i) {
+      // Random slots of a large table are cache misses: have several under way.
+      if (i + kAhead < draws_.size()) items_.Prefetch(draws_[i + kAhead].slot);
+      Append(draws_[i], rate_limited, samples);
+    }
     limiter_.CountSample(draws_.size());
     return absl::OkStatus();
   }

@@ -228,6 +228,11 @@ void Table::Impl::Close() {
   Run(after);
 }
 
+void Table::Impl::Reopen() {
+  base::MutexLock lock(&mutex_);
+  closed_ = false;
+}
+
 bool Table::Impl::CanSample(int64_t n) const {
   base::MutexLock lock(&mutex_);
   return core_->CanSample(n);

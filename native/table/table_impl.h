@@ -33,6 +33,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
                       absl::Span<const uint64_t> deletes);
   void Reset();
   void Close();
+  void Reopen();
   bool CanSample(int64_t n) const;
   bool CanInsert(int64_t n) const;
   const std::string& name() const { return name_; }

@@ -177,7 +177,8 @@ TEST_P(TableModelTest, RandomOperationsDoWhatTheModelDoes) {
         default:
           model.Insert(step, key, priority);
           waiting[step] = table->InsertOrAssignAsync(
-              MakeItem(key, priority), absl::InfiniteFuture(), [&results, step](absl::Status status) {
+              MakeItem(key, priority), absl::InfiniteFuture(),
+              [&results, step](absl::Status status) {
                 results[step] = status.ok() ? "ok" : absl::StatusCodeToString(status.code());
               });
           break;

@@ -75,6 +75,8 @@ class TableTest : public testing::Test {
  protected:
   using Keys = std::vector<uint64_t>;
 
+  ~TableTest() override { table.reset(); }  // Before what its callbacks write to.
+
   void Open(TableOptions options = Options()) {
     auto created = Table::Create(std::move(options));
     ASSERT_TRUE(created.ok()) << created.status();

@@ -130,6 +130,8 @@ TEST_F(TableWaitingTest, CloseEndsWaitingAndLaterCalls) {
   EXPECT_THAT(Written(), ElementsAre("s: CANCELLED", "later: CANCELLED", "i: CANCELLED"));
   EXPECT_TRUE(absl::IsCancelled(table->MutateItems({}, {1})));
   table->Close();
+  table->Reopen();
+  EXPECT_TRUE(Insert(1));
 }
 
 TEST_F(TableWaitingTest, DestroyingATableEndsWaitingCalls) {

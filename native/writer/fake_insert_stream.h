@@ -80,6 +80,10 @@ class FakeServer : public InsertStreamFactory,
     base::MutexLock lock(&mutex_);
     return items_;
   }
+  void ForgetItems() {
+    base::MutexLock lock(&mutex_);
+    items_.clear();
+  }
   size_t streams() const {
     base::MutexLock lock(&mutex_);
     return streams_;

@@ -13,8 +13,8 @@
 
 namespace gear_reverb::writer {
 
-inline TensorCopy Ints(const std::vector<int32_t>& values, tensor::Shape shape) {
-  TensorCopy tensor{tensor::DType::kInt32, std::move(shape),
+inline TensorCopy Ints(const std::vector<int32_t>& values, const tensor::Shape& shape) {
+  TensorCopy tensor{tensor::DType::kInt32, shape,
                     std::string(values.size() * sizeof(int32_t), '\0')};
   if (!values.empty()) std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
   return tensor;
@@ -33,9 +33,9 @@ inline TensorCopy Bytes(int64_t count, uint8_t value = 0) {
   return {tensor::DType::kUint8, {count}, std::string(count, static_cast<char>(value))};
 }
 
-inline TensorCopy Text(const std::vector<std::string>& values, tensor::Shape shape) {
+inline TensorCopy Text(const std::vector<std::string>& values, const tensor::Shape& shape) {
   const std::vector<absl::string_view> views(values.begin(), values.end());
-  return {tensor::DType::kString, std::move(shape), tensor::PackStrings(views)};
+  return {tensor::DType::kString, shape, tensor::PackStrings(views)};
 }
 
 // The tensor of a column of an item.

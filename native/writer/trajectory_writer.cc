@@ -248,7 +248,8 @@ absl::Status TrajectoryWriter::EndEpisode(bool clear_buffers, absl::Time deadlin
     base::MutexLock lock(&scope_->mutex);
     GR_RETURN_IF_ERROR(FinishAndSubmit(0, /*all_chunks=*/true));
   }
-  GR_RETURN_IF_ERROR(sender_.WaitUntilAtMost(0, 0, deadline));
+  // The episode ends however the wait does.
+  const absl::Status waited = sender_.WaitUntilAtMost(0, 0, deadline);
   base::MutexLock lock(&scope_->mutex);
   if (clear_buffers) {
     for (const auto& chunker : chunkers_) {
@@ -256,7 +257,7 @@ absl::Status TrajectoryWriter::EndEpisode(bool clear_buffers, absl::Time deadlin
     }
   }
   step_ = {.episode_id = keys_.Next()};
-  return absl::OkStatus();
+  return waited;
 }
 
 void TrajectoryWriter::Close() {

@@ -74,8 +74,8 @@ class TrajectoryWriter {
   absl::Status Flush(int64_t ignore_last_num_items = 0,
                      absl::Time deadline = absl::InfiniteFuture());
 
-  // Finishes all chunks, flushes, and then begins a new episode. On error (as Flush) the episode
-  // goes on. `clear_buffers`: all cells expire.
+  // Finishes all chunks, flushes, and begins a new episode, the last also when the flush fails.
+  // `clear_buffers`: all cells expire.
   absl::Status EndEpisode(bool clear_buffers, absl::Time deadline = absl::InfiniteFuture());
 
   // Ends the writer at once: unconfirmed items may be lost (Flush first), all cells expire.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -119,6 +120,15 @@ TEST_F(WriterTest, ChunksOutOfReachAreNotKept) {
   const auto sent = server_->items();
   EXPECT_EQ(sent[0].keep_chunk_keys.size(), 1);
   EXPECT_EQ(sent[1].keep_chunk_keys, sent[1].new_chunk_keys);
+}
+
+TEST_F(WriterTest, ChunksWithinReachAreKept) {
+  options_.chunk_length = 1;
+  for (int32_t i = 0; i < 5; ++i) {
+    AppendInts(i, i + 1);
+    ASSERT_TRUE(Create(1).ok());
+    EXPECT_EQ(server_->items()[i].keep_chunk_keys.size(), std::min(i + 1, 3));
+  }
 }
 
 TEST_F(WriterTest, BadItemsAreRefused) {

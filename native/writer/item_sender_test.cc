@@ -1,0 +1,277 @@
+#include "native/writer/item_sender.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "native/base/interrupt.h"
+#include "native/writer/fake_insert_stream.h"
+#include "native/writer/test_tensors.h"
+
+namespace gear_reverb::writer {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ItemSenderTest : public ::testing::Test {
+ protected:
+  ItemSenderTest() {
+    options_.min_backoff = absl::Milliseconds(1);
+    options_.max_backoff = absl::Milliseconds(4);
+  }
+  ~ItemSenderTest() override {
+    sender_ = nullptr;
+    EXPECT_EQ(server_->misuse(), "");
+  }
+
+  ItemSender& sender() {
+    if (sender_ == nullptr) sender_ = std::make_unique<ItemSender>(server_, options_);
+    return *sender_;
+  }
+
+  static storage::ChunkPtr MakeChunk(uint64_t key, int64_t bytes = 8) {
+    const TensorCopy steps = Stacked({Bytes(bytes)});
+    return storage::CopyToChunk(*memory::ProcessArena(), key, {}, {steps.view()}).value();
+  }
+
+  // An item of these chunks; `user`: an item to come may use them too.
+  static OutgoingItem MakeItem(uint64_t key, const std::vector<storage::ChunkPtr>& chunks,
+                               std::shared_ptr<const void> user = nullptr) {
+    auto trajectory = std::make_shared<storage::Trajectory>();
+    OutgoingItem item;
+    for (const storage::ChunkPtr& chunk : chunks) {
+      trajectory->columns.push_back({{{chunk, 0, 1, 0}}, false});
+      item.uses.push_back({chunk, user});
+    }
+    item.item = {key, "t", 1.0, std::move(trajectory)};
+    return item;
+  }
+  absl::Status Submit(uint64_t key, const std::vector<storage::ChunkPtr>& chunks) {
+    return sender().Submit(MakeItem(key, chunks));
+  }
+
+  static absl::Time Soon() { return absl::Now() + absl::Milliseconds(30); }
+
+  std::shared_ptr<FakeServer> server_ = std::make_shared<FakeServer>();
+  SenderOptions options_;
+  std::unique_ptr<ItemSender> sender_;
+};
+
+TEST_F(ItemSenderTest, NoStreamIsOpenedBeforeThereIsAnItem) {
+  EXPECT_TRUE(sender().WaitForRoom(absl::InfiniteFuture()).ok());
+  EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+  EXPECT_EQ(server_->streams(), 0);
+}
+
+TEST_F(ItemSenderTest, AChunkIsKeptAsLongAsItHasAUser) {
+  const auto a = MakeChunk(1), b = MakeChunk(2);
+  auto user = std::make_shared<int>();
+  ASSERT_TRUE(sender().Submit(MakeItem(10, {a}, user)).ok());
+  ASSERT_TRUE(Submit(11, {b}).ok());
+  user = nullptr;
+  ASSERT_TRUE(Submit(12, {b}).ok());
+  const auto sent = server_->items();
+  EXPECT_THAT(sent[0].keep_chunk_keys, ElementsAre(1));
+  EXPECT_THAT(sent[1].keep_chunk_keys, ElementsAre(1));
+  EXPECT_THAT(sent[2].keep_chunk_keys, IsEmpty());
+  EXPECT_THAT(sent[2].new_chunk_keys, ElementsAre(2));
+}
+
+TEST_F(ItemSenderTest, TheItemItselfIsNoUser) {
+  OutgoingItem item = MakeItem(10, {MakeChunk(1)}, std::make_shared<int>());
+  ASSERT_TRUE(sender().Submit(std::move(item)).ok());
+  EXPECT_THAT(server_->items()[0].keep_chunk_keys, IsEmpty());
+}
+
+TEST_F(ItemSenderTest, BytesOfAChunkCountOnceAndOnlyWhileUnconfirmed) {
+  const auto a = MakeChunk(1, 100), b = MakeChunk(2, 10);
+  ASSERT_TRUE(Submit(10, {a}).ok());
+  ASSERT_TRUE(Submit(11, {a, b}).ok());
+  EXPECT_EQ(sender().stats().in_flight_bytes, 110);
+  EXPECT_EQ(sender().stats().in_flight_items, 2);
+  server_->Confirm({10, 99});  // 99 is nobody's.
+  ASSERT_TRUE(sender().WaitUntilAtMost(1, 0, absl::InfiniteFuture()).ok());
+  EXPECT_EQ(sender().stats().in_flight_bytes, 110);
+  server_->Confirm({11});
+  ASSERT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+  EXPECT_EQ(sender().stats().in_flight_bytes, 0);
+}
+
+TEST_F(ItemSenderTest, OnlyUnconfirmedItemsHoldTheirChunks) {
+  std::weak_ptr<const storage::Chunk> chunks[2];
+  for (uint64_t i = 0; i < 2; ++i) {
+    const auto chunk = MakeChunk(i + 1);
+    chunks[i] = chunk;
+    ASSERT_TRUE(Submit(10 + i, {chunk}).ok());
+  }
+  server_->ForgetItems();
+  server_->Confirm({10});
+  ASSERT_TRUE(sender().WaitUntilAtMost(1, 0, absl::InfiniteFuture()).ok());
+  sender().Stop(absl::CancelledError("done"));
+  EXPECT_TRUE(chunks[0].expired());
+  EXPECT_TRUE(chunks[1].expired());
+}
+
+TEST_F(ItemSenderTest, ThereIsRoomUpToTheLimitOfItems) {
+  options_.max_in_flight_items = 2;
+  const auto a = MakeChunk(1);
+  ASSERT_TRUE(Submit(10, {a}).ok());
+  EXPECT_TRUE(sender().WaitForRoom(Soon()).ok());
+  ASSERT_TRUE(Submit(11, {a}).ok());
+  const absl::Status status = sender().WaitForRoom(Soon());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("2 items with 8 bytes in flight"));
+  server_->ConfirmAll();
+  EXPECT_TRUE(sender().WaitForRoom(absl::InfiniteFuture()).ok());
+}
+
+TEST_F(ItemSenderTest, ThereIsRoomUpToTheLimitOfBytes) {
+  options_.max_in_flight_bytes = 100;
+  ASSERT_TRUE(Submit(10, {MakeChunk(1, 100)}).ok());
+  EXPECT_TRUE(sender().WaitForRoom(Soon()).ok());
+  ASSERT_TRUE(Submit(11, {MakeChunk(2, 1)}).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(sender().WaitForRoom(Soon())));
+  options_.max_in_flight_bytes = 0;
+  ItemSender unlimited(std::make_shared<FakeServer>(), options_);
+  ASSERT_TRUE(unlimited.Submit(MakeItem(12, {MakeChunk(3, 1 << 20)})).ok());
+  EXPECT_TRUE(unlimited.WaitForRoom(Soon()).ok());
+}
+
+TEST_F(ItemSenderTest, AnItemForAnAbsentServerIsQueuedAndSentOnceItIsThere) {
+  server_->set_refuse(absl::UnavailableError("Connection refused"));
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  ASSERT_TRUE(server_->WaitForStreams(5));  // It is tried again and again.
+  ASSERT_TRUE(Submit(11, {MakeChunk(2)}).ok());
+  server_->set_refuse(absl::OkStatus());
+  ASSERT_TRUE(server_->WaitForItems(2));
+  EXPECT_EQ(server_->items()[0].item.key, 10);
+  EXPECT_EQ(server_->items()[1].item.key, 11);
+}
+
+TEST_F(ItemSenderTest, AResentChunkIsKeptForTheItemsBehind) {
+  const auto a = MakeChunk(1), b = MakeChunk(2);
+  ASSERT_TRUE(Submit(10, {a}).ok());
+  ASSERT_TRUE(Submit(11, {b}).ok());
+  ASSERT_TRUE(Submit(12, {a}).ok());
+  server_->End(absl::UnavailableError("lost"));
+  ASSERT_TRUE(server_->WaitForItems(6));
+  const auto sent = server_->items();
+  EXPECT_THAT(sent[3].keep_chunk_keys, ElementsAre(1));
+  EXPECT_THAT(sent[4].keep_chunk_keys, ElementsAre(1));
+  EXPECT_THAT(sent[5].new_chunk_keys, IsEmpty());
+  EXPECT_THAT(sent[5].keep_chunk_keys, IsEmpty());
+}
+
+TEST_F(ItemSenderTest, AStreamThatEndsWithNothingUnconfirmedIsReopenedForTheNextItem) {
+  server_->set_auto_confirm(true);
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  ASSERT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+  server_->End(absl::OkStatus());  // Not asked for, so no better than an error.
+  ASSERT_TRUE(Submit(11, {MakeChunk(2)}).ok());
+  EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+  EXPECT_EQ(server_->streams(), 2);
+}
+
+TEST_F(ItemSenderTest, WaitsForAnAbsentServerEnd) {
+  options_.max_in_flight_items = 1;
+  options_.max_unavailable = absl::Milliseconds(20);
+  server_->set_refuse(absl::UnavailableError("Connection refused"));
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  for (const absl::Status& status : {sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()),
+                                     sender().WaitForRoom(absl::InfiniteFuture())}) {
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Connection refused"));
+  }
+  EXPECT_TRUE(sender().status().ok());  // It may still come back.
+  server_->set_refuse(absl::OkStatus());
+  server_->set_auto_confirm(true);
+  ASSERT_TRUE(server_->WaitForItems(1));
+  EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, Soon() + absl::Seconds(10)).ok());
+}
+
+TEST_F(ItemSenderTest, AServerThatIsBackButSlowIsWaitedFor) {
+  options_.max_unavailable = absl::Milliseconds(5);
+  options_.stable_after = absl::Milliseconds(20);
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  server_->End(absl::UnavailableError("lost"));
+  ASSERT_TRUE(server_->WaitForItems(2));
+  // The new stream lasts: the wait goes on, beyond max_unavailable, until its deadline.
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      sender().WaitUntilAtMost(0, 0, absl::Now() + absl::Milliseconds(100))));
+}
+
+TEST_F(ItemSenderTest, AnyOtherEndIsFinal) {
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  const absl::Status error = absl::InternalError("Could not find sequence chunk");
+  server_->End(error);
+  EXPECT_EQ(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()), error);
+  EXPECT_EQ(sender().WaitForRoom(absl::InfiniteFuture()), error);
+  EXPECT_EQ(Submit(11, {MakeChunk(2)}), error);
+  EXPECT_EQ(server_->streams(), 1);
+}
+
+TEST_F(ItemSenderTest, ADeadlineExceededOfTheServerIsPassedOn) {
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  const absl::Status error = absl::DeadlineExceededError("from the server");
+  server_->End(error);
+  EXPECT_EQ(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()), error);
+}
+
+TEST_F(ItemSenderTest, StopEndsWaitsAndReconnection) {
+  server_->set_refuse(absl::UnavailableError("Connection refused"));
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  absl::Status waited;
+  std::thread wait([&] { waited = sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()); });
+  ASSERT_TRUE(server_->WaitForStreams(2));
+  const absl::Status reason = absl::FailedPreconditionError("closed");
+  sender().Stop(reason);
+  sender().Stop(absl::InternalError("later"));
+  wait.join();
+  EXPECT_EQ(waited, reason);
+  EXPECT_EQ(Submit(11, {MakeChunk(2)}), reason);
+}
+
+TEST_F(ItemSenderTest, StopDoesNotWaitForALongBackoff) {
+  options_.min_backoff = options_.max_backoff = absl::Hours(1);
+  server_->set_refuse(absl::UnavailableError("Connection refused"));
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(sender().WaitUntilAtMost(0, 0, Soon())));
+  EXPECT_EQ(server_->streams(), 1);
+  sender().Stop(absl::CancelledError("done"));
+}
+
+TEST_F(ItemSenderTest, TheHostProgramCanInterruptAWait) {
+  ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
+  base::interrupt_hook = [] { return true; };
+  EXPECT_TRUE(
+      absl::IsCancelled(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture())));
+  base::interrupt_hook = nullptr;
+  server_->ConfirmAll();
+  EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+}
+
+TEST_F(ItemSenderTest, SubmittersOfSeveralThreadsLoseNothing) {
+  server_->set_auto_confirm(true);
+  sender();
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 0; i < 50; ++i) {
+        const uint64_t key = t * 1000 + i + 1;
+        EXPECT_TRUE(sender_->Submit(MakeItem(key, {MakeChunk(key)})).ok());
+        if (i % 20 == 19) server_->End(absl::UnavailableError("lost"));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());
+  absl::flat_hash_set<uint64_t> keys;
+  for (const SentItem& item : server_->items()) keys.insert(item.item.key);
+  EXPECT_EQ(keys.size(), 200);
+}
+
+}  // namespace
+}  // namespace gear_reverb::writer
