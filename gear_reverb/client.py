@@ -40,6 +40,11 @@ class Client:
         """The address that the client was made with."""
         return self._server_address
 
+    @property
+    def data_plane(self) -> str:
+        """The way that data takes: "in-process" for a server of this process, or "grpc"."""
+        return self._client.data_plane()
+
     def insert(
         self, data: Any, priorities: dict[str, float], *, timeout: float | None = None
     ) -> None:

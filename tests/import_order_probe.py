@@ -77,8 +77,9 @@ def use_gear_reverb():
 
 def use_reverb():
     """With itself, and with us in both directions."""
-    import gear_reverb
     import reverb
+
+    import gear_reverb
 
     theirs, ours = make_server(reverb), make_server(gear_reverb)
     round_trip(reverb, theirs.port)

@@ -57,8 +57,6 @@ def orders(libraries):
     return list(itertools.permutations(libraries)) if FULL else covering(libraries)
 
 
-
-
 def python_of(environment):
     return ROOT / environment / "bin" / "python"
 
@@ -82,7 +80,9 @@ def test_the_covering_set_covers(libraries):
 
 def find_missing(environment):
     """The libraries that the environment lacks."""
-    code = "import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if not u.find_spec(m)])"
+    code = (
+        "import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if not u.find_spec(m)])"
+    )
     command = [python_of(environment), "-c", code, *ENVIRONMENTS[environment]]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60

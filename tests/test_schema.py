@@ -76,7 +76,9 @@ FIELDS = {
 @pytest.mark.parametrize("message", FIELDS)
 def test_fields(message):
     fields = getattr(schema_pb2, message).DESCRIPTOR.fields
-    assert {field.name: field.number for field in fields} == FIELDS[message]
+    # Numbers above 1000 are our own additions, which Reverb skips.
+    reverbs = {field.name: field.number for field in fields if field.number <= 1000}
+    assert reverbs == FIELDS[message]
 
 
 def test_names_collide_with_nobody():

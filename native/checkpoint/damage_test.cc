@@ -78,12 +78,15 @@ TEST_F(DamageTest, AnyChangedBitIsFound) {
   }
 }
 
-TEST_F(DamageTest, LostRepeatedAndAddedBlocksAreFound) {
+TEST_F(DamageTest, LostRepeatedSwappedAndAddedBlocksAreFound) {
   const std::vector<size_t> at = Boundaries();
   for (size_t i = 0; i + 1 < at.size(); ++i) {
     const std::string block = good.substr(at[i], at[i + 1] - at[i]);
     ExpectPreviousIsUsed(good.substr(0, at[i]) + good.substr(at[i + 1]), "lost");
     ExpectPreviousIsUsed(good.substr(0, at[i]) + block + good.substr(at[i]), "repeated");
+    if (i + 2 >= at.size()) continue;
+    const std::string next = good.substr(at[i + 1], at[i + 2] - at[i + 1]);
+    ExpectPreviousIsUsed(good.substr(0, at[i]) + next + block + good.substr(at[i + 2]), "swapped");
   }
   ExpectPreviousIsUsed(good + "x", "added");
 }

@@ -44,6 +44,18 @@ TEST_F(TableTest, DrawsAsManyAsAskedForAndAllowed) {
   EXPECT_THAT(Sample(5), IsEmpty());
 }
 
+TEST_F(TableTest, UniqueSamplesCountAnItemsFirstDrawOnly) {
+  Open();
+  Insert(1);
+  Sample(1);
+  EXPECT_EQ(table->info().num_unique_samples, 1);
+  Sample(2);
+  EXPECT_EQ(table->info().num_unique_samples, 1);
+  EXPECT_EQ(table->info().counts.samples, 3);
+  ASSERT_TRUE(table->MutateItems({}, {1}).ok());
+  EXPECT_EQ(table->info().num_unique_samples, 1) << "of all time, not of live items";
+}
+
 TEST_F(TableTest, AFullTableEvictsAndCountsADelete) {
   Open(Options(/*max_size=*/2));
   for (int key : {1, 2, 3}) EXPECT_TRUE(Insert(key));

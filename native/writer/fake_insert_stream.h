@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -45,6 +46,12 @@ class FakeServer : public InsertStreamFactory,
     refuse_ = std::move(status);
   }
 
+  // Called at the start of every Send, in its thread, without the server's lock.
+  void set_on_send(std::function<void(const NewItem&)> on_send) {
+    base::MutexLock lock(&mutex_);
+    on_send_ = std::move(on_send);
+  }
+
   // Wait, with a generous limit, until so many items were sent, or streams opened, in all.
   bool WaitForItems(size_t count) {
     base::MutexLock lock(&mutex_);
@@ -68,7 +75,8 @@ class FakeServer : public InsertStreamFactory,
   }
   void ConfirmAll() {
     base::MutexLock lock(&mutex_);
-    if (live_ != nullptr) live_->Post({.confirmed = std::exchange(unconfirmed_, {})});
+    if (live_ == nullptr || unconfirmed_.empty()) return;
+    live_->Post({.confirmed = std::exchange(unconfirmed_, {})});
   }
   // Ends the live stream.
   void End(const absl::Status& status) {
@@ -126,6 +134,12 @@ class FakeServer : public InsertStreamFactory,
     }
 
     absl::Status Send(NewItem item, absl::Span<const uint64_t> keep_chunk_keys) override {
+      std::function<void(const NewItem&)> on_send;
+      {
+        base::MutexLock lock(&server_->mutex_);
+        on_send = server_->on_send_;
+      }
+      if (on_send) on_send(item);
       base::MutexLock lock(&server_->mutex_);
       if (closed_) server_->misuse_ = "Send after Close";
       if (ended_) return absl::FailedPreconditionError("The stream has ended.");
@@ -192,6 +206,7 @@ class FakeServer : public InsertStreamFactory,
   mutable base::Mutex mutex_;  // Of the streams' members too.
   base::CondVar changed_;
   bool auto_confirm_ = false;
+  std::function<void(const NewItem&)> on_send_;
   absl::Status refuse_;
   std::vector<SentItem> items_;
   std::vector<uint64_t> unconfirmed_;  // On the live stream.

@@ -31,9 +31,11 @@ absl::Status ItemSender::Submit(OutgoingItem outgoing) {
   for (const OutgoingItem::Use& use : outgoing.uses) {
     item->uses.push_back({use.chunk->key(), use.chunk->bytes(), use.user});
   }
-  outgoing.uses.clear();  // This item is no user to come.
 
   base::MutexLock send_lock(&send_mutex_);
+  // This item is no user to come. Not known before the lock is held: a resend that is going on
+  // would take the chunks for unused, and not have the server keep them for this item.
+  outgoing.uses.clear();
   bool first, open;
   {
     base::MutexLock lock(&mutex_);

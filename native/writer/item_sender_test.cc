@@ -165,6 +165,34 @@ TEST_F(ItemSenderTest, AResentChunkIsKeptForTheItemsBehind) {
   EXPECT_THAT(sent[5].keep_chunk_keys, IsEmpty());
 }
 
+TEST_F(ItemSenderTest, AnItemSubmittedDuringAResendFindsItsChunksKept) {
+  const auto a = MakeChunk(1);
+  auto user = std::make_shared<int>();
+  const std::weak_ptr<int> watched = user;
+  ASSERT_TRUE(Submit(9, {MakeChunk(2)}).ok());
+  ASSERT_TRUE(sender().Submit(MakeItem(10, {a}, user)).ok());
+  OutgoingItem last = MakeItem(11, {a}, std::move(user));  // Now the only user.
+  std::thread submit;
+  bool resending = false;
+  // While item 9 is sent again, before it is decided what to keep after item 10 …
+  server_->set_on_send([&](const NewItem& item) {
+    if (item.key != 9 || std::exchange(resending, true)) return;
+    submit = std::thread([&] { EXPECT_TRUE(sender().Submit(std::move(last)).ok()); });
+    // … item 11 has time to come in. It must wait its turn as a user of its chunk.
+    const absl::Time end = absl::Now() + absl::Milliseconds(50);
+    while (!watched.expired() && absl::Now() < end) std::this_thread::yield();
+  });
+  server_->End(absl::UnavailableError("lost"));
+  ASSERT_TRUE(server_->WaitForItems(5));
+  submit.join();
+  const auto sent = server_->items();
+  EXPECT_EQ(sent[3].item.key, 10);
+  EXPECT_THAT(sent[3].new_chunk_keys, ElementsAre(1));
+  EXPECT_THAT(sent[3].keep_chunk_keys, ElementsAre(1));
+  EXPECT_EQ(sent[4].item.key, 11);
+  EXPECT_THAT(sent[4].new_chunk_keys, IsEmpty());
+}
+
 TEST_F(ItemSenderTest, AStreamThatEndsWithNothingUnconfirmedIsReopenedForTheNextItem) {
   server_->set_auto_confirm(true);
   ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());

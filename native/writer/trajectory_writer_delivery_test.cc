@@ -33,6 +33,17 @@ TEST_F(TrajectoryWriterTest, FlushLeavesTheNewestItemsAlone) {
   EXPECT_TRUE(absl::IsInvalidArgument(writer().Flush(-1)));
 }
 
+TEST_F(TrajectoryWriterTest, AnItemThatFlushLeavesAloneCountsAsUnconfirmed) {
+  const auto first = Append({Int(1), Int(1)});
+  ASSERT_TRUE(Create({{first[0]}}).ok());
+  ASSERT_TRUE(Create({{first[1]}}).ok());
+  EXPECT_EQ(writer().Flush(1, Soon()),
+            absl::DeadlineExceededError("Timeout exceeded with 1 items waiting to be written and "
+                                        "1 items awaiting confirmation."));
+  server_->ConfirmAll();
+  EXPECT_TRUE(writer().Flush(1).ok());
+}
+
 TEST_F(TrajectoryWriterTest, FlushReturnsWhenSoManyAreStillUnconfirmed) {
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(Create({{AppendInt(i)}}).ok());
   ASSERT_EQ(server_->items().size(), 4);

@@ -1,0 +1,234 @@
+"""Processes: signals, fork, exit in the middle of a call, killed clients."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+from tables import make_table, sizes
+
+import gear_reverb
+from gear_reverb import rate_limiters
+
+SECONDS = 60  # For processes that should end at once; the machine may be busy.
+
+SERVER = """
+    import gear_reverb as reverb
+    server = reverb.Server([reverb.Table.queue("t", 10)])
+    print(server.port, flush=True)
+    server.wait()
+    print("drained", flush=True)
+"""
+
+
+def start(code, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "GEAR_REVERB_CONNECT_TIMEOUT": "2", **environment},
+    )
+
+
+def finish(process, text=None):
+    out, err = process.communicate(text, timeout=SECONDS)
+    return process.returncode, out, err
+
+
+@pytest.fixture
+def remote_server():
+    process = start(SERVER)
+    port = int(process.stdout.readline())
+    yield process, gear_reverb.Client(f"localhost:{port}")
+    process.kill()
+    process.communicate()
+
+
+def test_sigterm_drains_a_waiting_server(remote_server):
+    process, client = remote_server
+    client.insert([1], {"t": 1.0})
+    process.send_signal(signal.SIGTERM)
+    assert finish(process)[:2] == (0, "drained\n")
+
+
+def test_sigint_stops_a_waiting_server(remote_server):
+    process, client = remote_server
+    assert sizes(client) == {"t": 0}
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert (code != 0, out) == (True, "")
+    assert "KeyboardInterrupt" in err
+
+
+def test_a_server_in_another_process_is_reached_over_grpc(remote_server):
+    _, client = remote_server
+    assert "grpc" in client.data_plane
+    client.insert([7], {"t": 1.0})
+    [[step]] = client.sample("t")
+    assert step.data[0] == 7
+
+
+def test_a_server_of_this_process_is_reached_without_a_wire(serve):
+    assert "in-process" in serve().data_plane
+
+
+def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server):
+    process, client = remote_server
+    errors = []
+
+    def sample():
+        try:
+            next(client.sample("t"))
+        except gear_reverb.ReverbError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    while client.server_info()["t"].waiting_samples == 0:
+        time.sleep(0.01)
+    process.kill()
+    thread.join(SECONDS)
+    assert len(errors) == 1
+
+
+def test_a_killed_sampler_no_longer_waits(remote_server):
+    _, client = remote_server
+    sampler = start(f"""
+        import gear_reverb as reverb
+        next(reverb.Client("{client.server_address}").sample("t"))
+    """)
+    deadline = time.monotonic() + SECONDS
+    while client.server_info()["t"].waiting_samples == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert client.server_info()["t"].waiting_samples == 1
+    sampler.kill()
+    sampler.communicate()
+    while client.server_info()["t"].waiting_samples and time.monotonic() < deadline:
+        time.sleep(0.01)
+    client.insert([1], {"t": 1.0})
+    assert sizes(client) == {"t": 1}, "the dead sampler took the item"
+
+
+def test_a_writer_goes_on_when_its_server_comes_back():
+    server = gear_reverb.Server([make_table()])
+    writer = start(
+        f"""
+        import gear_reverb as reverb
+        writer = reverb.Client("localhost:{server.port}").trajectory_writer(1)
+        for _ in range(2):
+            writer.append([1])
+            writer.create_item("t", 1.0, [writer.history[0][-1:]])
+            print("created", flush=True)
+            writer.flush()
+            print("flushed", flush=True)
+            input()
+        """,
+        GEAR_REVERB_CONNECT_TIMEOUT=str(SECONDS),
+    )
+    assert [writer.stdout.readline() for _ in range(2)] == ["created\n", "flushed\n"]
+    server.stop()
+    writer.stdin.write("\n")
+    writer.stdin.flush()
+    assert writer.stdout.readline() == "created\n"
+    again = gear_reverb.Server([make_table()], port=server.port)
+    code, out, err = finish(writer, "\n")
+    assert (code, out) == (0, "flushed\n"), err
+    assert sizes(again.localhost_client()) == {"t": 1}
+    again.stop()
+
+
+def _use(client, queue):
+    try:
+        queue.put(str(client.server_info()))
+    except Exception as error:
+        queue.put(f"{type(error).__name__}: {error}")
+
+
+def test_a_forked_child_is_told_to_spawn(serve):
+    client = serve()
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    child = fork.Process(target=_use, args=(client, queue))
+    child.start()
+    answer = queue.get(timeout=SECONDS)
+    child.join(SECONDS)
+    assert "ReverbError" in answer and "spawn" in answer
+    assert child.exitcode == 0
+    assert sizes(client) == {"t": 0}, "the parent is not disturbed"
+
+
+@pytest.mark.parametrize("call", ["client.sample('t', 1)", "writer.flush()"])
+def test_a_process_ends_though_a_daemon_thread_waits(call):
+    code, out, err = finish(
+        start(f"""
+        import threading, time
+        import gear_reverb as reverb
+        table = reverb.Table.queue("t", 1)
+        server = reverb.Server([table])
+        client = server.localhost_client()
+        if "writer" in "{call}":
+            writer = client.trajectory_writer(1)
+            for i in range(2):
+                writer.append([i])
+                writer.create_item("t", 1.0, [writer.history[0][-1:]])
+        threading.Thread(target=lambda: list({call} or []), daemon=True).start()
+        time.sleep(0.3)
+        print("end", flush=True)
+    """)
+    )
+    assert (code, out) == (0, "end\n"), err
+
+
+def test_a_process_ends_with_everything_still_open():
+    code, out, err = finish(
+        start("""
+        import gear_reverb as reverb
+        server = reverb.Server([reverb.Table.queue("t", 2)])
+        client = server.localhost_client()
+        writer = client.trajectory_writer(1)
+        writer.append([1])
+        writer.create_item("t", 1.0, [writer.history[0][-1:]])
+        samples = client.sample("t", 2)
+        next(samples)
+    """)
+    )
+    assert (code, out) == (0, ""), err
+
+
+def test_ctrl_c_ends_a_waiting_sample():
+    process = start("""
+        import gear_reverb as reverb
+        server = reverb.Server([reverb.Table.queue("t", 2)])
+        print("waiting", flush=True)
+        try:
+            next(server.localhost_client().sample("t"))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """)
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    assert finish(process)[:2] == (0, "interrupted\n")
+
+
+def test_blocked_calls_say_which_inequality_blocks_them(serve):
+    client = serve(make_table(rate_limiter=rate_limiters.MinSize(3)))
+    thread = threading.Thread(target=lambda: list(client.sample("t")))
+    thread.start()
+    while client.server_info()["t"].waiting_samples == 0:
+        time.sleep(0.01)
+    info = client.server_info()["t"]
+    assert "min_size_to_sample" in info.blocked_sample and "3" in info.blocked_sample
+    assert (info.waiting_inserts, info.blocked_insert) == (0, "")
+    for i in range(3):
+        client.insert([i], {"t": 1.0})
+    thread.join(SECONDS)
+    info = client.server_info()["t"]
+    assert (info.blocked_sample, info.num_bytes) == ("", 3 * 8)
