@@ -184,8 +184,9 @@ OPERATIONS = st.lists(
 def test_all_agree(all_pairs, options, operations):
     model = Model(options)
     pairs = all_pairs()
+    tables = {}
     try:
-        tables = {pair.name: Real(pair, options) for pair in pairs}
+        tables |= {pair.name: Real(pair, options) for pair in pairs}
         seen = []  # Values that were sampled, so that their keys are known.
         for i, (operation, *arguments) in enumerate(operations):
             if operation == "insert":
@@ -207,5 +208,6 @@ def test_all_agree(all_pairs, options, operations):
             expected = model.state()
             assert {n: t.state() for n, t in tables.items()} == {n: expected for n in tables}
     finally:
+        tables.clear()  # Clients go before their servers.
         for pair in pairs:
             pair.stop()

@@ -31,6 +31,9 @@ std::unique_ptr<GrpcServer> MakeServer(std::vector<std::shared_ptr<table::Table>
   });
 }
 
+// The newest, and one to fall back on if that is damaged.
+constexpr int kKeepLatest = 2;
+
 // In slices, so that Python's signal handlers run.
 bool Wait(GrpcServer& server) {
   while (true) {
@@ -59,7 +62,8 @@ void DefineServer(py::module_& module) {
       "create_default_checkpointer",
       [](const std::string& path, const std::string& group,
          const std::optional<std::string>& fallback_checkpoint_path) {
-        return ValueOrThrow(Checkpointer::Create(path, group, fallback_checkpoint_path));
+        return ValueOrThrow(
+            Checkpointer::Create(path, group, fallback_checkpoint_path, kKeepLatest));
       },
       py::arg("path"), py::arg("group"), py::arg("fallback_checkpoint_path"));
 

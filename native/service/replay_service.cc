@@ -26,6 +26,7 @@ absl::StatusOr<std::shared_ptr<ReplayService>> ReplayService::Create(
   if (service->table_by_name_.size() != service->tables_.size()) {
     return base::InvalidArgument("Two tables have the same name.");
   }
+  for (const auto& table : service->tables_) table->Reopen();  // Another server may have had it.
   if (service->checkpointer_ != nullptr) {
     const absl::Status loaded = service->checkpointer_->LoadLatest(
         service->tables_, *service->arena_, service->chunks_);
