@@ -114,7 +114,9 @@ class Client(_Bounded):
 
     def values(self, table: str, num_samples: int) -> list[int]:
         """The items' only value each, for items of one scalar."""
-        return [int(s.data[0].item()) for s in self.sample(table, num_samples, emit_timesteps=False)]
+        return [
+            int(s.data[0].item()) for s in self.sample(table, num_samples, emit_timesteps=False)
+        ]
 
     def size(self, table: str) -> int:
         return self.server_info()[table].current_size
@@ -137,7 +139,9 @@ class Side:
     def import_module(self, name: str):
         return importlib.import_module(f"{self.module.__name__}.{name}")
 
-    def table(self, name="t", sampler=None, remover=None, max_size=100, rate_limiter=None, **options):
+    def table(
+        self, name="t", sampler=None, remover=None, max_size=100, rate_limiter=None, **options
+    ):
         """A table that is a plain first-in first-out buffer, unless told otherwise."""
         return self.module.Table(
             name=name,

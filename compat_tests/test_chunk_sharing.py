@@ -35,9 +35,7 @@ def test_deleting_items_leaves_their_neighbours(pair):
 
 
 def test_tables_do_not_depend_on_each_other(pair):
-    client = pair.serve(
-        pair.table("a", max_times_sampled=1), pair.table("b", max_times_sampled=1)
-    )
+    client = pair.serve(pair.table("a", max_times_sampled=1), pair.table("b", max_times_sampled=1))
     overlapping(client, ["a", "b"])
     assert firsts(client, "a", 6) == list(range(6))
     client.reset("a")

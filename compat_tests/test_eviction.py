@@ -14,7 +14,7 @@ KEPT = {
 def drain(client, table="t"):
     """All items' values, in the order of the sampler."""
     values = []
-    while client.size(table):
+    for _ in range(client.size(table)):
         [[step]] = client.sample(table)
         values.append(step.data[0].item())
         client.mutate_priorities(table, deletes=[step.info.key])
@@ -33,7 +33,9 @@ def test_deterministic_removers(pair, remover):
 @pytest.mark.parametrize("remover", ["Uniform", "Prioritized"])
 def test_random_removers_keep_the_size(pair, remover):
     arguments = [1.0] if remover == "Prioritized" else []
-    client = pair.serve(pair.table(remover=getattr(pair.selectors, remover)(*arguments), max_size=5))
+    client = pair.serve(
+        pair.table(remover=getattr(pair.selectors, remover)(*arguments), max_size=5)
+    )
     for i in range(30):
         client.insert([i], {"t": 1.0})
     assert client.size("t") == 5

@@ -70,9 +70,7 @@ def test_timesteps_split_the_time_axis(pair):
 def test_without_a_signature_there_is_nothing_to_unpack_to(pair, emit_timesteps):
     client = pair.serve()
     three_steps(client)
-    [sample] = client.sample(
-        "t", emit_timesteps=emit_timesteps, unpack_as_table_signature=True
-    )
+    [sample] = client.sample("t", emit_timesteps=emit_timesteps, unpack_as_table_signature=True)
     data = sample[0].data if emit_timesteps else sample.data
     assert isinstance(data, list) and len(data) == 2
 

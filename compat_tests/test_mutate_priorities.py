@@ -25,7 +25,7 @@ def filled(pair):
 def order(client):
     """(value, priority) of all items, the highest priority first; empties the table."""
     found = []
-    while client.size("t"):
+    for _ in range(client.size("t")):
         [[step]] = client.sample("t")
         found.append((step.data[0].item(), step.info.priority))
         client.mutate_priorities("t", deletes=[step.info.key])
@@ -147,7 +147,7 @@ def test_many_at_once(pair):
     for i in range(300):
         client.insert([i], {"t": 1.0})
     keys = list({steps[0].info.key for steps in client.sample("t", 1000)})
-    client.mutate_priorities("t", {key: 2.0 for key in keys[:50]}, keys[50:])
+    client.mutate_priorities("t", dict.fromkeys(keys[:50], 2.0), keys[50:])
     assert client.size("t") == 300 - len(keys[50:])
     raised = {s[0].info.key for s in client.sample("t", 1000) if s[0].info.priority == 2.0}
     assert raised <= set(keys[:50]) and len(raised) > 25

@@ -8,9 +8,7 @@ import pytest
 def background(call, *args, **kwargs):
     """Runs the call in a thread; the result is appended to the returned list."""
     results = []
-    thread = threading.Thread(
-        target=lambda: results.append(call(*args, **kwargs)), daemon=True
-    )
+    thread = threading.Thread(target=lambda: results.append(call(*args, **kwargs)), daemon=True)
     thread.start()
     return thread, results
 

@@ -3,7 +3,7 @@
 
 def fill(client):
     with client.trajectory_writer(2) as writer:
-        for episode in range(3):
+        for _ in range(3):
             for i in range(2):
                 writer.append([i])
                 writer.create_item("t", 1.0, [writer.history[0][-1:]])

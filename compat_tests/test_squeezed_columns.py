@@ -13,7 +13,12 @@ def test_in_an_item(pair):
         writer.create_item(
             "t",
             1.0,
-            {"a": history["x"][1], "b": history["x"][1:2], "c": history["s"][-1], "d": history["x"][:]},
+            {
+                "a": history["x"][1],
+                "b": history["x"][1:2],
+                "c": history["s"][-1],
+                "d": history["x"][:],
+            },
         )
     [sample] = client.sample("t", emit_timesteps=False)
     a, b, c, d = sample.data

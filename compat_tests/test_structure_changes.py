@@ -39,7 +39,9 @@ def test_items_over_columns_with_gaps(pair):
         writer.append({"b": 1})
         writer.append({"a": 2, "b": 2, "c": 2})
         history = writer.history
-        writer.create_item("t", 1.0, {"a": history["a"][[0, 2]], "b": history["b"][:], "c": history["c"][2]})
+        writer.create_item(
+            "t", 1.0, {"a": history["a"][[0, 2]], "b": history["b"][:], "c": history["c"][2]}
+        )
     [sample] = client.sample("t", emit_timesteps=False)
     assert [leaf.tolist() for leaf in sample.data] == [[0, 2], [0, 1, 2], 2]
 

@@ -1,13 +1,13 @@
-"""gear_reverb lives in one process with TensorFlow, dm-reverb, PyTorch and JAX, whoever comes first.
+"""gear_reverb lives in one process with TensorFlow, dm-reverb, PyTorch and JAX, in every order.
 
 Each case is a fresh process that imports some of them in one order and then uses every one of them;
 gear_reverb writes and samples over gRPC in both directions, and beside dm-reverb also with it.
-Two environments, for TensorFlow 2.15 (which dm-reverb needs) and the newest one exclude each other;
+There are two environments, for TensorFlow 2.15 (which dm-reverb needs) excludes the newest one;
 scripts/make_import_envs.sh makes them, and what they lack is skipped with a word why.
 
-All orders of five libraries are 120 processes of 10 s or so. By default a covering set runs: every
-order of every three of the libraries occurs, and gear_reverb at every place; `GEAR_REVERB_FULL=1`
-runs every order (`make test-import-orders`).
+All orders are 144 processes of 5 to 10 s each. By default a covering set of 15 runs: every order
+of every three of the libraries occurs, and gear_reverb at every place. `GEAR_REVERB_FULL=1` runs
+all of them (`make test-import-orders`; about ten minutes on two cores).
 """
 
 import concurrent.futures

@@ -30,19 +30,23 @@ class Dispatcher final : public grpc::CallbackGenericService {
       return NewFailingReactor({grpc::StatusCode::UNAVAILABLE, "The server has been stopped."});
     }
     const std::string& method = context->method();
-    if (method == rpc::method::kInsertStream) return NewInsertReactor(service_, &streams_);
+    if (method == rpc::method::kInsertStream) return NewInsertReactor(service_, &calls_);
     if (method == rpc::method::kSampleStream) {
-      return NewSampleReactor(service_, &streams_, IsLoopback(context->peer()));
+      return NewSampleReactor(service_, &calls_, IsLoopback(context->peer()));
     }
-    if (auto* reactor = NewUnaryReactor(service_, method)) return reactor;
+    if (auto* reactor = NewUnaryReactor(service_, &calls_, method)) return reactor;
     return NewFailingReactor({grpc::StatusCode::UNIMPLEMENTED, "Unknown method " + method});
   }
 
-  void EndStreams() { streams_.EndAll(); }
+  // Until no call is left, or for kDrainTime.
+  void Drain() {
+    calls_.EndStreams();
+    calls_.WaitUntilNone(absl::Now() + kDrainTime);
+  }
 
  private:
   const ServicePtr service_;
-  OpenStreams streams_;
+  OpenCalls calls_;
 };
 
 }  // namespace
@@ -87,9 +91,10 @@ class GrpcServer::Impl {
       stopping_ = true;
     }
     service_->Stop();
-    dispatcher_.EndStreams();
+    dispatcher_.Drain();
     if (server_ != nullptr) {
-      server_->Shutdown(absl::ToChronoTime(absl::Now() + kDrainTime));
+      // At once: an idle client may never look at its connection and see that it should go.
+      server_->Shutdown(absl::ToChronoTime(absl::Now()));
       server_->Wait();
     }
     base::MutexLock lock(&mutex_);

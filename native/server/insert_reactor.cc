@@ -24,7 +24,8 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
                             public OpenStream,
                             public std::enable_shared_from_this<InsertReactor> {
  public:
-  explicit InsertReactor(ServicePtr service) : session_(std::move(service)) {}
+  InsertReactor(ServicePtr service, OpenCalls* calls)
+      : ticket_(calls->Enter()), session_(std::move(service)) {}
 
   void Start() {
     self_ = shared_from_this();
@@ -144,6 +145,7 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
     }
   }
 
+  const OpenCalls::Ticket ticket_;
   std::shared_ptr<InsertReactor> self_;
   service::InsertSession session_;  // Used by OnReadDone alone.
   grpc::ByteBuffer request_, response_;
@@ -161,9 +163,9 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenStreams* streams) {
-  auto reactor = std::make_shared<InsertReactor>(std::move(service));
-  streams->Add(reactor);
+grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenCalls* calls) {
+  auto reactor = std::make_shared<InsertReactor>(std::move(service), calls);
+  calls->AddStream(reactor);
   reactor->Start();
   return reactor.get();
 }

@@ -4,20 +4,21 @@
 #include <memory>
 
 #include "grpcpp/generic/async_generic_service.h"
-#include "native/server/open_streams.h"
+#include "native/server/open_calls.h"
 #include "native/service/replay_service.h"
 
 namespace gear_reverb::server {
 
 using ServicePtr = std::shared_ptr<service::ReplayService>;
 
-grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenStreams* streams);
+grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenCalls* calls);
 // `near`: the client is on this host, so that compression would be a waste.
-grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenStreams* streams,
+grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls,
                                                  bool near);
 
 // Answers one request with one response. Null for an unknown method.
-grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, const std::string& method);
+grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, OpenCalls* calls,
+                                                const std::string& method);
 // Ends the call with `status` at once.
 grpc::ServerGenericBidiReactor* NewFailingReactor(grpc::Status status);
 

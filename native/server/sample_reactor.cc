@@ -68,8 +68,9 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
                             public OpenStream,
                             public std::enable_shared_from_this<SampleReactor> {
  public:
-  SampleReactor(ServicePtr service, bool near)
-      : service_(std::move(service)),
+  SampleReactor(ServicePtr service, OpenCalls* calls, bool near)
+      : ticket_(calls->Enter()),
+        service_(std::move(service)),
         compression_(near ? rpc::Compression::kLiteral : rpc::Compression::kSnappy) {}
 
   void Start() {
@@ -194,6 +195,7 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
     Finish(rpc::ToGrpc(status_));
   }
 
+  const OpenCalls::Ticket ticket_;
   std::shared_ptr<SampleReactor> self_;
   const ServicePtr service_;
   const rpc::Compression compression_;
@@ -212,10 +214,10 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenStreams* streams,
+grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls,
                                                  bool near) {
-  auto reactor = std::make_shared<SampleReactor>(std::move(service), near);
-  streams->Add(reactor);
+  auto reactor = std::make_shared<SampleReactor>(std::move(service), calls, near);
+  calls->AddStream(reactor);
   reactor->Start();
   return reactor.get();
 }

@@ -73,8 +73,8 @@ Handler FindHandler(const std::string& method) {
 
 class UnaryReactor final : public grpc::ServerGenericBidiReactor {
  public:
-  UnaryReactor(ServicePtr service, Handler handler)
-      : service_(std::move(service)), handler_(handler) {
+  UnaryReactor(ServicePtr service, OpenCalls* calls, Handler handler)
+      : ticket_(calls->Enter()), service_(std::move(service)), handler_(handler) {
     StartRead(&request_);
   }
 
@@ -103,6 +103,7 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor {
     return handler_(*service_, message.view());
   }
 
+  const OpenCalls::Ticket ticket_;
   const ServicePtr service_;
   const Handler handler_;
   grpc::ByteBuffer request_, response_;
@@ -116,10 +117,11 @@ class FailingReactor final : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, const std::string& method) {
+grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, OpenCalls* calls,
+                                                const std::string& method) {
   const Handler handler = FindHandler(method);
   if (handler == nullptr) return nullptr;
-  return new UnaryReactor(std::move(service), handler);
+  return new UnaryReactor(std::move(service), calls, handler);
 }
 
 grpc::ServerGenericBidiReactor* NewFailingReactor(grpc::Status status) {

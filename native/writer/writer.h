@@ -43,8 +43,8 @@ class Writer {
       std::shared_ptr<InsertStreamFactory> factory, WriterOptions options);
   ~Writer();  // Drops what is unconfirmed.
 
-  // Copies one step, a value per column. INVALID_ARGUMENT naming the column for a malformed value, or
-  // for a number of columns, dtype or shape that differs from the steps it would share a chunk
+  // Copies one step, a value per column. INVALID_ARGUMENT naming the column for a malformed value,
+  // or for a number of columns, dtype or shape that differs from the steps it would share a chunk
   // with.
   absl::Status Append(absl::Span<const tensor::TensorView> step);
 

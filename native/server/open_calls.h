@@ -1,4 +1,4 @@
-// The streams a server has open, so that stopping it can end the idle ones too.
+// The calls that a server has in progress, so that stopping it can end and await them.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,19 @@ class OpenStream {
   virtual void EndForStop() = 0;
 };
 
-// Thread-safe.
-class OpenStreams {
+// Thread-safe. Outlives the calls.
+class OpenCalls {
  public:
-  void Add(std::weak_ptr<OpenStream> stream) {
+  // Every call holds one from its beginning to its end.
+  using Ticket = std::shared_ptr<void>;
+  Ticket Enter() {
+    base::MutexLock lock(&mutex_);
+    ++calls_;
+    return Ticket(this, [](OpenCalls* calls) { calls->Leave(); });
+  }
+
+  // Streams may be idle for ever: they are ended rather than awaited.
+  void AddStream(std::weak_ptr<OpenStream> stream) {
     base::MutexLock lock(&mutex_);
     if (streams_.size() >= prune_at_) {
       std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
@@ -28,7 +37,7 @@ class OpenStreams {
     streams_.push_back(std::move(stream));
   }
 
-  void EndAll() {
+  void EndStreams() {
     std::vector<std::weak_ptr<OpenStream>> streams;
     {
       base::MutexLock lock(&mutex_);
@@ -39,8 +48,21 @@ class OpenStreams {
     }
   }
 
+  void WaitUntilNone(absl::Time deadline) {
+    base::MutexLock lock(&mutex_);
+    changed_.WaitUntil(&mutex_, deadline, [this] { return calls_ == 0; });
+  }
+
  private:
+  void Leave() {
+    base::MutexLock lock(&mutex_);
+    --calls_;
+    changed_.NotifyAll();
+  }
+
   base::Mutex mutex_;
+  base::CondVar changed_;
+  int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::weak_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 16;
 };
