@@ -11,10 +11,9 @@
 #define GR_CONCAT(a, b) GR_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function if `expr` is an error.
-#define GR_RETURN_IF_ERROR(expr)                          \
-  do {                                                    \
-    if (absl::Status gr_status = (expr); !gr_status.ok()) \
-      return gr_status;                                   \
+#define GR_RETURN_IF_ERROR(expr)                                            \
+  do {                                                                      \
+    if (absl::Status gr_status = (expr); !gr_status.ok()) return gr_status; \
   } while (false)
 
 // `GR_ASSIGN_OR_RETURN(auto x, F());` assigns the value of a StatusOr or returns its error.

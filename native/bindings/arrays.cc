@@ -86,7 +86,8 @@ absl::string_view TextOf(py::handle element, const std::string& what) {
     return {text, static_cast<size_t>(size)};
   }
   throw py::type_error(what + " is an object array with an element of type " +
-                       std::string(py::str(py::type::of(element))) + "; only str and bytes can be "
+                       std::string(py::str(py::type::of(element))) +
+                       "; only str and bytes can be "
                        "carried.");
 }
 
@@ -211,7 +212,8 @@ py::list ToArrays(const storage::Trajectory& trajectory) {
     if (layout.dtype == DType::kString) {
       std::string packed(layout.bytes, '\0');
       storage::Gather(trajectory.columns[i], reinterpret_cast<std::byte*>(packed.data()));
-      arrays[i] = TextArray({layout.dtype, layout.shape,
+      arrays[i] = TextArray({layout.dtype,
+                             layout.shape,
                              {reinterpret_cast<const std::byte*>(packed.data()), packed.size()}});
     } else {
       py::array array = NewArray(layout.dtype, layout.shape);

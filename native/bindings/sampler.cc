@@ -92,16 +92,15 @@ class PySampler {
 py::object MakeSampler(const ClientPtr& client, const std::string& table, int64_t max_samples,
                        int64_t buffer_size, int64_t timeout_ms) {
   if (max_samples < 1 && max_samples != -1) {
-    throw py::value_error("max_samples (" + std::to_string(max_samples) +
-                          ") must be -1 or >= 1");
+    throw py::value_error("max_samples (" + std::to_string(max_samples) + ") must be -1 or >= 1");
   }
   client::SamplerOptions options;
   options.table = table;
   options.max_samples = max_samples;
   options.max_in_flight = buffer_size;
   if (timeout_ms > 0) options.rate_limiter_timeout = absl::Milliseconds(timeout_ms);
-  auto sampler = ValueOrThrow(client::Sampler::Create(
-      [client] { return client->GetConnection(); }, options));
+  auto sampler =
+      ValueOrThrow(client::Sampler::Create([client] { return client->GetConnection(); }, options));
   return py::cast(std::make_unique<PySampler>(std::move(sampler)));
 }
 

@@ -34,9 +34,9 @@ T Checked(selectors::SelectorOptions options) {
 }
 
 void DefineSelectors(py::module_& module) {
-  py::class_<ItemSelector>(module, "ItemSelector")
-      .def("__repr__",
-           [](const ItemSelector& self) { return selectors::ToString(self.options); });
+  py::class_<ItemSelector>(module, "ItemSelector").def("__repr__", [](const ItemSelector& self) {
+    return selectors::ToString(self.options);
+  });
   py::class_<FifoSelector, ItemSelector>(module, "FifoSelector").def(py::init([] {
     return FifoSelector{{selectors::FifoOptions{}}};
   }));
@@ -52,9 +52,7 @@ void DefineSelectors(py::module_& module) {
            }),
            py::arg("priority_exponent"));
   py::class_<HeapSelector, ItemSelector>(module, "HeapSelector")
-      .def(py::init([](bool min_heap) {
-             return HeapSelector{{selectors::HeapOptions{min_heap}}};
-           }),
+      .def(py::init([](bool min_heap) { return HeapSelector{{selectors::HeapOptions{min_heap}}}; }),
            py::arg("min_heap"));
   module.def(
       "selector_from_proto",
@@ -119,8 +117,7 @@ std::shared_ptr<table::Table> MakeTable(
 std::string Describe(const table::Table& table) {
   const table::TableInfo info = table.info();
   return absl::StrCat("Table(name=", info.name, ", sampler=", selectors::ToString(info.sampler),
-                      ", remover=", selectors::ToString(info.remover),
-                      ", max_size=", info.max_size,
+                      ", remover=", selectors::ToString(info.remover), ", max_size=", info.max_size,
                       ", max_times_sampled=", info.max_times_sampled,
                       ", current_size=", info.current_size, ")");
 }
@@ -134,11 +131,10 @@ py::tuple SampleKeys(table::Table& table, int64_t n) {
   return py::make_tuple(keys, probabilities);
 }
 
-void InsertKeys(table::Table& table, const Array<uint64_t>& keys,
-                const Array<double>& priorities) {
+void InsertKeys(table::Table& table, const Array<uint64_t>& keys, const Array<double>& priorities) {
   if (keys.size() != priorities.size()) {
-    throw py::value_error(absl::StrCat("There are ", keys.size(), " keys but ", priorities.size(),
-                                       " priorities."));
+    throw py::value_error(
+        absl::StrCat("There are ", keys.size(), " keys but ", priorities.size(), " priorities."));
   }
   WithoutGil([&] {
     return table.InsertKeys({keys.data(), static_cast<size_t>(keys.size())},

@@ -97,12 +97,9 @@ void DefineCellRef(py::module_& module) {
                                const tensor::Shape shape = ValueOrThrow(self.shape());
                                return std::vector<int64_t>(shape.begin(), shape.end());
                              })
-      .def_property_readonly("dtype",
-                             [](const CellRef& self) {
-                               return ToNumpy(ValueOrThrow(self.dtype()));
-                             })
-      .def("numpy",
-           [](const CellRef& self) { return ToArray(ValueOrThrow(self.Copy()).view()); })
+      .def_property_readonly(
+          "dtype", [](const CellRef& self) { return ToNumpy(ValueOrThrow(self.dtype())); })
+      .def("numpy", [](const CellRef& self) { return ToArray(ValueOrThrow(self.Copy()).view()); })
       .def("__repr__", [](const CellRef& self) {
         return std::string(self.expired() ? "WeakCellRef(expired)" : "WeakCellRef");
       });
@@ -154,8 +151,7 @@ void DefineTrajectoryWriter(py::module_& module) {
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))
       .def("Close", &TrajectoryWriter::Close, py::call_guard<ReleaseGil>())
-      .def_property_readonly("max_num_keep_alive_refs",
-                             &TrajectoryWriter::max_num_keep_alive_refs)
+      .def_property_readonly("max_num_keep_alive_refs", &TrajectoryWriter::max_num_keep_alive_refs)
       .def_property_readonly("episode_steps", &TrajectoryWriter::episode_steps);
 }
 

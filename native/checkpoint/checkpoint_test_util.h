@@ -105,10 +105,9 @@ inline std::string Describe(const Table& table) {
 class CheckpointTest : public testing::Test {
  protected:
   void SetUp() override {
-    path = fs::path(testing::TempDir()) / absl::StrCat("checkpoint_test_", getpid(), "_",
-                                                       testing::UnitTest::GetInstance()
-                                                           ->current_test_info()
-                                                           ->name());
+    path = fs::path(testing::TempDir()) /
+           absl::StrCat("checkpoint_test_", getpid(), "_",
+                        testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::remove_all(path);
     base::SetLogSink([this](base::LogLevel, const std::string& line) { log += line + "\n"; });
   }
@@ -127,9 +126,7 @@ class CheckpointTest : public testing::Test {
     return saved.value_or("");
   }
   std::vector<std::string> Saved() const { return ListCheckpoints(path).value(); }
-  absl::Status Load(const Tables& tables) {
-    return Open()->LoadLatest(tables, *arena, chunks);
-  }
+  absl::Status Load(const Tables& tables) { return Open()->LoadLatest(tables, *arena, chunks); }
 
   // Two tables that share chunks, after some traffic.
   static Tables FilledTables(int items = 5) {

@@ -64,8 +64,8 @@ absl::StatusOr<std::string> Checkpointer::Save(
   GR_RETURN_IF_ERROR(WriteCheckpointFile(unpublished->file(), tables));
   GR_ASSIGN_OR_RETURN(const std::string path, unpublished->Publish(start));
   if (keep_latest_ > 0) GR_RETURN_IF_ERROR(RemoveOldCheckpoints(root, keep_latest_));
-  base::Log(base::LogLevel::kInfo, absl::StrCat("Saved ", path, " in ",
-                                                absl::FormatDuration(absl::Now() - start)));
+  base::Log(base::LogLevel::kInfo,
+            absl::StrCat("Saved ", path, " in ", absl::FormatDuration(absl::Now() - start)));
   return path;
 }
 
@@ -83,8 +83,7 @@ absl::Status Checkpointer::LoadLatest(absl::Span<const std::shared_ptr<table::Ta
   absl::Status damage = base::NotFound("There is no checkpoint in ", path_, ".");
   for (const std::string& path : candidates) {
     base::Log(base::LogLevel::kInfo, absl::StrCat("Loading ", path));
-    const auto snapshots =
-        ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena, chunks);
+    const auto snapshots = ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena, chunks);
     if (snapshots.ok()) return Restore(path, *snapshots, tables);
     if (!absl::IsDataLoss(snapshots.status())) return snapshots.status();
     base::Log(base::LogLevel::kWarning,

@@ -25,14 +25,14 @@ void EncodeSelector(const SelectorOptions& selector, Encoder& to) {
 }
 
 // The types are those of the variant's order.
-static_assert(std::is_same_v<std::variant_alternative_t<0, SelectorOptions>,
-                             selectors::FifoOptions>);
-static_assert(std::is_same_v<std::variant_alternative_t<1, SelectorOptions>,
-                             selectors::LifoOptions>);
-static_assert(std::is_same_v<std::variant_alternative_t<2, SelectorOptions>,
-                             selectors::UniformOptions>);
-static_assert(std::is_same_v<std::variant_alternative_t<3, SelectorOptions>,
-                             selectors::PrioritizedOptions>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<0, SelectorOptions>, selectors::FifoOptions>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<1, SelectorOptions>, selectors::LifoOptions>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<2, SelectorOptions>, selectors::UniformOptions>);
+static_assert(
+    std::is_same_v<std::variant_alternative_t<3, SelectorOptions>, selectors::PrioritizedOptions>);
 
 absl::Status DecodeSelector(Decoder& from, SelectorOptions& selector) {
   const auto type = from.Get<uint8_t>();

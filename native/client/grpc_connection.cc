@@ -95,9 +95,9 @@ absl::StatusOr<rpc::FlatMessage> GrpcConnection::Call(const char* method,
                    });
   base::MutexLock lock(&call->mutex);
   // gRPC keeps the deadline; the wait itself only ends early when the program is interrupted.
-  const absl::Status waited = base::WaitInterruptibly(
-      call->changed, &call->mutex, absl::InfiniteFuture(),
-      [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return call->done; });
+  const absl::Status waited =
+      base::WaitInterruptibly(call->changed, &call->mutex, absl::InfiniteFuture(),
+                              [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return call->done; });
   if (!waited.ok()) {
     call->context.TryCancel();
     return waited;
@@ -120,8 +120,8 @@ absl::StatusOr<std::unique_ptr<SampleStream>> GrpcConnection::OpenSampleStream(
 absl::Status GrpcConnection::MutatePriorities(const std::string& table,
                                               absl::Span<const table::KeyWithPriority> updates,
                                               absl::Span<const uint64_t> delete_keys) {
-  return Call(rpc::method::kMutatePriorities,
-              rpc::EncodeMutateRequest(table, updates, delete_keys), absl::InfiniteFuture())
+  return Call(rpc::method::kMutatePriorities, rpc::EncodeMutateRequest(table, updates, delete_keys),
+              absl::InfiniteFuture())
       .status();
 }
 

@@ -176,9 +176,9 @@ class GrpcInsertStream final : public writer::InsertStream,
 
 }  // namespace
 
-std::unique_ptr<writer::InsertStream> NewGrpcInsertStream(
-    std::shared_ptr<grpc::GenericStub> stub, rpc::Compression compression,
-    writer::InsertStreamEvents events) {
+std::unique_ptr<writer::InsertStream> NewGrpcInsertStream(std::shared_ptr<grpc::GenericStub> stub,
+                                                          rpc::Compression compression,
+                                                          writer::InsertStreamEvents events) {
   return std::make_unique<GrpcInsertStream>(std::move(stub), compression, std::move(events));
 }
 

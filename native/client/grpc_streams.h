@@ -10,9 +10,9 @@
 
 namespace gear_reverb::client {
 
-std::unique_ptr<writer::InsertStream> NewGrpcInsertStream(
-    std::shared_ptr<grpc::GenericStub> stub, rpc::Compression compression,
-    writer::InsertStreamEvents events);
+std::unique_ptr<writer::InsertStream> NewGrpcInsertStream(std::shared_ptr<grpc::GenericStub> stub,
+                                                          rpc::Compression compression,
+                                                          writer::InsertStreamEvents events);
 
 std::unique_ptr<SampleStream> NewGrpcSampleStream(std::shared_ptr<grpc::GenericStub> stub,
                                                   const std::string& table,

@@ -60,15 +60,16 @@ class InprocConnectionTest : public ::testing::Test {
     options.remover = selectors::FifoOptions{};
     options.max_size = max_size;
     options.rate_limiter = limiter;
-    service_ = *service::ReplayService::Create({*table::Table::Create(std::move(options))}, nullptr);
+    service_ =
+        *service::ReplayService::Create({*table::Table::Create(std::move(options))}, nullptr);
     connection_ = std::make_shared<InprocConnection>(service_);
   }
 
   // An item of one int32 step with value `key`, in a chunk of its own.
   static writer::NewItem MakeItem(uint64_t key, const std::string& table = "t") {
     const auto value = static_cast<int32_t>(key);
-    const tensor::TensorView view{tensor::DType::kInt32, {1},
-                                  {reinterpret_cast<const std::byte*>(&value), sizeof(value)}};
+    const tensor::TensorView view{
+        tensor::DType::kInt32, {1}, {reinterpret_cast<const std::byte*>(&value), sizeof(value)}};
     storage::Trajectory trajectory;
     trajectory.columns.push_back(
         {{{*storage::CopyToChunk(*memory::ProcessArena(), key, {}, {view}), 0, 1, 0}}, false});

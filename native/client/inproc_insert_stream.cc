@@ -134,8 +134,8 @@ class InprocInsertStream final : public writer::InsertStream {
     std::vector<tensor::TensorView> views;
     views.reserve(chunk.columns().size());
     for (const storage::ChunkColumn& column : chunk.columns()) views.push_back(column.view());
-    GR_ASSIGN_OR_RETURN(storage::ChunkPtr copy, storage::CopyToChunk(service_->arena(), chunk.key(),
-                                                                     chunk.range(), views));
+    GR_ASSIGN_OR_RETURN(storage::ChunkPtr copy,
+                        storage::CopyToChunk(service_->arena(), chunk.key(), chunk.range(), views));
     session_.AddChunk(std::move(copy));
     return absl::OkStatus();
   }

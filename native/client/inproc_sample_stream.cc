@@ -123,9 +123,9 @@ class InprocSampleStream final : public SampleStream {
 
 }  // namespace
 
-std::unique_ptr<SampleStream> NewInprocSampleStream(
-    std::shared_ptr<service::ReplayService> service, std::shared_ptr<table::Table> table,
-    absl::Duration rate_limiter_timeout) {
+std::unique_ptr<SampleStream> NewInprocSampleStream(std::shared_ptr<service::ReplayService> service,
+                                                    std::shared_ptr<table::Table> table,
+                                                    absl::Duration rate_limiter_timeout) {
   return std::make_unique<InprocSampleStream>(
       std::make_shared<DrawLoop>(std::move(service), std::move(table), rate_limiter_timeout));
 }

@@ -40,7 +40,8 @@ absl::StatusOr<table::SampledItem> SampleDecoder::Finish() {
   sample.probability = info_.probability;
   sample.table_size = info_.table_size;
   sample.rate_limited = info_.rate_limited;
-  GR_ASSIGN_OR_RETURN(sample.item.trajectory, rpc::ResolveTrajectory(info_.item, [this](uint64_t key) {
+  GR_ASSIGN_OR_RETURN(sample.item.trajectory,
+                      rpc::ResolveTrajectory(info_.item, [this](uint64_t key) {
                         const auto found = chunks_.find(key);
                         return found == chunks_.end() ? nullptr : found->second;
                       }));

@@ -39,8 +39,7 @@ std::vector<std::string> Entries(const table::SampledItem& sample, bool with_inf
     if (i == 0 && with_info) {
       entry.AddMessage(entry_field::kInfo, rpc::EncodeSampleInfo(sample, "t"));
     }
-    entry.AddMessage(entry_field::kData,
-                     rpc::EncodeChunk(chunks[i], rpc::Compression::kLiteral));
+    entry.AddMessage(entry_field::kData, rpc::EncodeChunk(chunks[i], rpc::Compression::kLiteral));
     if (i + 1 == chunks.size() && with_end) entry.AddBool(entry_field::kEndOfSequence, true);
     rpc::MessageWriter response;
     response.AddMessage(rpc::field::sample_response::kEntries, std::move(entry));

@@ -30,9 +30,8 @@ class SampleQueue {
   // As SampleStream::Next; the end's status when all samples are taken.
   absl::StatusOr<std::optional<table::SampledItem>> Pop(absl::Time wait_until) {
     base::MutexLock lock(&mutex_);
-    const absl::Status waited = base::WaitInterruptibly(changed_, &mutex_, wait_until, [this] {
-      return !samples_.empty() || end_.has_value();
-    });
+    const absl::Status waited = base::WaitInterruptibly(
+        changed_, &mutex_, wait_until, [this] { return !samples_.empty() || end_.has_value(); });
     if (absl::IsDeadlineExceeded(waited)) return std::nullopt;
     if (!waited.ok()) return waited;
     if (samples_.empty()) return *end_;

@@ -21,7 +21,8 @@ struct SamplerOptions {
 };
 
 // Thread-compatible. When the server is UNAVAILABLE a new stream is tried for ConnectPatience()
-// since the last sample or stream; samples in flight then are lost, as they are to Reverb's clients.
+// since the last sample or stream; samples in flight then are lost, as they are to Reverb's
+// clients.
 class Sampler {
  public:
   using ConnectionSource = std::function<absl::StatusOr<std::shared_ptr<Connection>>()>;

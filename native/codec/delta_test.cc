@@ -59,9 +59,9 @@ TEST(DeltaTest, OtherTensorsAreUntouched) {
     code(DType::kComplex64, {4, 2}, span);
     code(DType::kString, {4, 4}, span);
     code(DType::kInvalid, {4, 4}, span);
-    code(DType::kInt32, {16}, span);    // Rank 1.
-    code(DType::kInt32, {}, span);      // Scalar.
-    code(DType::kInt32, {1, 16}, span); // One row.
+    code(DType::kInt32, {16}, span);     // Rank 1.
+    code(DType::kInt32, {}, span);       // Scalar.
+    code(DType::kInt32, {1, 16}, span);  // One row.
     code(DType::kInt32, {0, 16}, span);
     code(DType::kInt32, {-4, 4}, span);
     code(DType::kInt32, {5, 4}, span);   // The data does not cut into five rows,

@@ -76,8 +76,8 @@ absl::StatusOr<size_t> UncompressedLength(absl::Span<const std::byte> compressed
 absl::Status Decompress(absl::Span<const std::byte> compressed, absl::Span<std::byte> out) {
   GR_ASSIGN_OR_RETURN(const size_t length, UncompressedLength(compressed));
   if (length != out.size()) {
-    return base::InvalidArgument("Compressed data holds ", length, " bytes instead of ",
-                                 out.size(), ".");
+    return base::InvalidArgument("Compressed data holds ", length, " bytes instead of ", out.size(),
+                                 ".");
   }
   absl::Span<const std::byte> elements = compressed;
   TakeVarint(&elements);

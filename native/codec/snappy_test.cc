@@ -85,18 +85,29 @@ TEST(SnappyTest, WrongSizeIsRefused) {
 
 TEST(SnappyTest, MalformedStreamsAreRefused) {
   const std::vector<std::pair<std::string, size_t>> streams = {
-      {"", 0},                                   // No length.
-      {"\x80", 0},                               // Length cut short.
-      {"\xff\xff\xff\xff\x1f", 0},               // Length above 32 bits.
+      {"", 0},                                        // No length.
+      {"\x80", 0},                                    // Length cut short.
+      {"\xff\xff\xff\xff\x1f", 0},                    // Length above 32 bits.
       {std::string("\x80\x80\x80\x80\x80\0", 6), 0},  // Length of six bytes.
-      {std::string("\0a", 2), 0},                // Bytes after an empty stream.
-      {std::string("\3\x08" "ab", 4), 3},        // Literal cut short.
-      {std::string("\3\x08" "abcd", 6), 3},      // Trailing byte that is no element.
-      {std::string("\4\x08" "abc", 5), 4},       // Elements end before the length.
-      {"\4\xfc\xff\xff\xff\xff" "abcd", 4},      // Literal of 4 GiB.
-      {"\4\xf4\1", 4},                           // Literal length cut short.
-      {std::string("\4\x01\0", 3), 4},           // Copy from offset 0.
-      {"\4\x01\x05", 4},                         // Copy from before the start.
+      {std::string("\0a", 2), 0},                     // Bytes after an empty stream.
+      {std::string("\3\x08"
+                   "ab",
+                   4),
+       3},  // Literal cut short.
+      {std::string("\3\x08"
+                   "abcd",
+                   6),
+       3},  // Trailing byte that is no element.
+      {std::string("\4\x08"
+                   "abc",
+                   5),
+       4},  // Elements end before the length.
+      {"\4\xfc\xff\xff\xff\xff"
+       "abcd",
+       4},                              // Literal of 4 GiB.
+      {"\4\xf4\1", 4},                  // Literal length cut short.
+      {std::string("\4\x01\0", 3), 4},  // Copy from offset 0.
+      {"\4\x01\x05", 4},                // Copy from before the start.
   };
   for (const auto& [stream, size] : streams) {
     EXPECT_EQ(Decompressed(stream, size).status().code(), absl::StatusCode::kInvalidArgument)

@@ -39,8 +39,8 @@ TEST(WireStringsTest, RoundTrips) {
   for (int round = 0; round < 300; ++round) {
     const std::vector<std::string> values = RandomStrings(random);
     const std::string packed = Packed(values);
-    const auto back = PackedFromWire(Bytes(WireFromPacked(Bytes(packed), values.size())),
-                                     values.size());
+    const auto back =
+        PackedFromWire(Bytes(WireFromPacked(Bytes(packed), values.size())), values.size());
     ASSERT_TRUE(back.ok()) << back.status();
     EXPECT_EQ(*back, packed);
   }
@@ -49,11 +49,16 @@ TEST(WireStringsTest, RoundTrips) {
 TEST(WireStringsTest, MalformedWireIsRefused) {
   const std::string huge("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10);
   const std::vector<std::pair<std::string, int64_t>> wires = {
-      {"", 1}, {"\1", -1}, {"\1a", INT64_MAX}, {"\1a", INT64_MIN},
-      {"\1a", 0},                                       // Text without a string.
-      {"\2a", 1}, {"\1ab", 1},                          // Too little, too much text.
-      {"\x80\x80", 1},                                  // Length cut short.
-      {huge, 1}, {"\1" + huge + "a", 2},                // Lengths that would wrap a sum.
+      {"", 1},
+      {"\1", -1},
+      {"\1a", INT64_MAX},
+      {"\1a", INT64_MIN},
+      {"\1a", 0},  // Text without a string.
+      {"\2a", 1},
+      {"\1ab", 1},      // Too little, too much text.
+      {"\x80\x80", 1},  // Length cut short.
+      {huge, 1},
+      {"\1" + huge + "a", 2},                           // Lengths that would wrap a sum.
       {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", 1},  // Length above 64 bits.
       {std::string("\1\1\0", 3), 3},                    // Lengths reach beyond the end.
       {std::string("\3\0\0\0", 4), 4},  // The first length was possible, the next ate its text.

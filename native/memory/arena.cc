@@ -29,16 +29,14 @@ class Arena::Impl {
     size_t used = used_bytes_.load(std::memory_order_relaxed);
     do {
       if (max_bytes_ != 0 && (used > max_bytes_ || capacity > max_bytes_ - used)) {
-        return absl::ResourceExhaustedError(
-            absl::StrCat("Cannot allocate ", capacity, " bytes: ", used, " of the arena's ",
-                         max_bytes_, " are in use."));
+        return absl::ResourceExhaustedError(absl::StrCat("Cannot allocate ", capacity,
+                                                         " bytes: ", used, " of the arena's ",
+                                                         max_bytes_, " are in use."));
       }
     } while (!used_bytes_.compare_exchange_weak(used, used + capacity, std::memory_order_relaxed));
     return absl::OkStatus();
   }
-  void Unreserve(size_t capacity) {
-    used_bytes_.fetch_sub(capacity, std::memory_order_relaxed);
-  }
+  void Unreserve(size_t capacity) { used_bytes_.fetch_sub(capacity, std::memory_order_relaxed); }
 
   // Where a block of `size` > 0 bytes lies: its run, the offset in the run, and its home.
   struct Place {

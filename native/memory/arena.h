@@ -74,7 +74,7 @@ struct ArenaStats {
   size_t payload_bytes = 0;   // Bytes asked for by live blocks.
   size_t live_blocks = 0;
   size_t segments = 0;
-  size_t idle_bytes = 0;      // Memory kept for blocks to come, apart from partly used slabs.
+  size_t idle_bytes = 0;  // Memory kept for blocks to come, apart from partly used slabs.
 };
 
 // A segment as others may map it. `fd` is -1 for anonymous segments and stays the arena's. It is

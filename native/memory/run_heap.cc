@@ -73,9 +73,8 @@ std::vector<SegmentView> RunHeap::segments() const {
 }
 
 absl::StatusOr<PageRun*> RunHeap::AddSegment(size_t pages) {
-  const size_t wanted = pages > segment_pages_
-                            ? pages
-                            : std::max(segment_pages_, reserved_pages_ / kGrowthDivisor);
+  const size_t wanted =
+      pages > segment_pages_ ? pages : std::max(segment_pages_, reserved_pages_ / kGrowthDivisor);
   if (wanted > SIZE_MAX / kPageBytes) {
     return absl::ResourceExhaustedError("Cannot map more memory than there are addresses.");
   }
@@ -136,9 +135,9 @@ void RunHeap::Split(PageRun* run, size_t pages) {
   Segment* segment = run->segment;
   const size_t touched = segment->CountTouched(run->first_page, pages);
   PageRun* rest = new PageRun{.segment = segment,
-                      .first_page = run->first_page + pages,
-                      .pages = run->pages - pages,
-                      .touched_pages = run->touched_pages - touched};
+                              .first_page = run->first_page + pages,
+                              .pages = run->pages - pages,
+                              .touched_pages = run->touched_pages - touched};
   run->pages = pages;
   segment->SetBoundaries(run);
   segment->SetBoundaries(rest);

@@ -121,9 +121,8 @@ void Segment::SetBoundaries(PageRun* run) {
 
 size_t Segment::CountTouched(size_t first_page, size_t pages) const {
   size_t count = 0;
-  ForEachWord(first_page, pages, [&](size_t word, uint64_t mask) {
-    count += std::popcount(touched_[word] & mask);
-  });
+  ForEachWord(first_page, pages,
+              [&](size_t word, uint64_t mask) { count += std::popcount(touched_[word] & mask); });
   return count;
 }
 

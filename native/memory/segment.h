@@ -23,7 +23,7 @@ struct PageRun {
   size_t first_page = 0;
   size_t pages = 0;
   bool free = false;
-  size_t touched_pages = 0;  // Of a free run: pages that may hold memory of the system.
+  size_t touched_pages = 0;     // Of a free run: pages that may hold memory of the system.
   PageRun* previous = nullptr;  // In a list of free runs.
   PageRun* next = nullptr;
 

@@ -114,8 +114,7 @@ TEST(RateLimiterTest, RejectsBadOptionsAndNamesThem) {
 }
 
 TEST(RateLimiterTest, SaysWhichInequalityFailsAndByHowMuch) {
-  const RateLimiter limiter =
-      Make(2.0, 3, -1.0, 5.0, {.inserts = 4, .samples = 3, .deletes = 2});
+  const RateLimiter limiter = Make(2.0, 3, -1.0, 5.0, {.inserts = 4, .samples = 3, .deletes = 2});
   EXPECT_EQ(limiter.WhyNotSample(1),
             "Cannot sample 1: the table has 2 items (4 inserted - 2 deleted), which is 1 fewer "
             "than min_size_to_sample = 3.");
@@ -143,14 +142,13 @@ TEST(RateLimiterPropertyTest, AnswersFollowTheFormulas) {
     const int64_t min_size = 1 + below(20);
     const int64_t inserts = below(60), deletes = inserts == 0 ? 0 : below(inserts);
     const int64_t samples = below(100);
-    const RateLimiter limiter =
-        Make(ratio, min_size, low, high,
-             {.inserts = inserts, .samples = samples, .deletes = deletes});
+    const RateLimiter limiter = Make(ratio, min_size, low, high,
+                                     {.inserts = inserts, .samples = samples, .deletes = deletes});
     const int64_t n = 1 + below(40), limit = below(40);
-    const bool sample = inserts - deletes >= min_size &&
-                        static_cast<double>(inserts) * ratio - static_cast<double>(samples) -
-                                static_cast<double>(n) >=
-                            low;
+    const bool sample = inserts - deletes >= min_size && static_cast<double>(inserts) * ratio -
+                                                                 static_cast<double>(samples) -
+                                                                 static_cast<double>(n) >=
+                                                             low;
     const bool insert =
         inserts + n - deletes <= min_size ||
         static_cast<double>(inserts + n) * ratio - static_cast<double>(samples) <= high;
@@ -171,8 +169,7 @@ TEST(RateLimiterPropertyTest, AllowanceAgreesWithCanSampleUnderRounding) {
     const int64_t inserts = 1 + static_cast<int64_t>(random() >> (1 + random() % 62));
     const int64_t samples = static_cast<int64_t>(random() >> (1 + random() % 62));
     const double ratio = std::ldexp(static_cast<double>(random() >> 11), -53 + int(random() % 9));
-    const double difference =
-        static_cast<double>(inserts) * ratio - static_cast<double>(samples);
+    const double difference = static_cast<double>(inserts) * ratio - static_cast<double>(samples);
     const double low =
         difference - std::ldexp(static_cast<double>(random() >> 11), int(random() % 60) - 52);
     const RateLimiter limiter =

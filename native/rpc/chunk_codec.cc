@@ -49,8 +49,8 @@ MessageWriter EncodeTensor(const storage::ChunkPtr& chunk, const ChunkColumn& co
   } else if (compression == Compression::kSnappy || bytes.size() > UINT32_MAX) {
     message.AddBytes(field::tensor_proto::kContent, codec::Compress(bytes));
   } else {
-    message.AddSharedBytes(field::tensor_proto::kContent, codec::LiteralHeader(bytes.size()),
-                           bytes, chunk);
+    message.AddSharedBytes(field::tensor_proto::kContent, codec::LiteralHeader(bytes.size()), bytes,
+                           chunk);
   }
   return message;
 }
@@ -91,14 +91,11 @@ absl::StatusOr<TensorMessage> ReadTensor(protozero::pbf_reader reader) {
       case field::tensor_proto::kShape:
         GR_RETURN_IF_ERROR(ReadShape(reader.get_message(), &tensor.shape));
         break;
-      case field::tensor_proto::kContent:
-        tensor.content = ToStringView(reader.get_view());
-        break;
+      case field::tensor_proto::kContent: tensor.content = ToStringView(reader.get_view()); break;
       case field::tensor_proto::kStringValues:
         tensor.strings.push_back(ToStringView(reader.get_view()));
         break;
-      default:
-        reader.skip();
+      default: reader.skip();
     }
   }
   if (tensor.dtype == DType::kInvalid) return base::InvalidArgument("Tensor has no type.");
@@ -137,8 +134,8 @@ absl::StatusOr<memory::Block> DecodeNumbers(const TensorMessage& tensor, bool de
                                  " bytes but its content declares ", declared, ".");
   }
   if (bytes / kMaxSnappyRatio > static_cast<int64_t>(content.size())) {
-    return base::InvalidArgument("Tensor content of ", content.size(), " bytes cannot hold ",
-                                 bytes, " bytes.");
+    return base::InvalidArgument("Tensor content of ", content.size(), " bytes cannot hold ", bytes,
+                                 " bytes.");
   }
   GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(bytes));
   GR_RETURN_IF_ERROR(codec::Decompress(content, block.mutable_span()));

@@ -15,8 +15,8 @@
 namespace gear_reverb::rpc {
 namespace {
 
-using ::testing::HasSubstr;
 using tensor::DType;
+using ::testing::HasSubstr;
 
 absl::Span<const std::byte> Bytes(const std::string& text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -49,9 +49,7 @@ struct RawTensor {
     return chunk.TakeString();
   }
 
-  absl::Status Decode() const {
-    return DecodeChunk(Message(), *memory::ProcessArena()).status();
-  }
+  absl::Status Decode() const { return DecodeChunk(Message(), *memory::ProcessArena()).status(); }
 };
 
 class ChunkRoundTrip : public ::testing::TestWithParam<Compression> {};
@@ -77,8 +75,7 @@ TEST_P(ChunkRoundTrip, KeepsKeyRangeTypesShapesAndBytes) {
 TEST_P(ChunkRoundTrip, CarriesLargeColumnsWithoutACopy) {
   std::vector<float> values(1 << 18);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
-  const storage::ChunkPtr chunk =
-      MakeChunk(1, {}, {ViewOf(DType::kFloat32, {4, 1 << 16}, values)});
+  const storage::ChunkPtr chunk = MakeChunk(1, {}, {ViewOf(DType::kFloat32, {4, 1 << 16}, values)});
   MessageWriter writer = EncodeChunk(chunk, GetParam());
   const size_t announced = writer.size();
   const std::string message = writer.TakeString();

@@ -36,8 +36,8 @@ class MessageWriter {
 
  private:
   struct Piece {
-    std::string bytes;                      // If `owner` is null.
-    absl::Span<const std::byte> shared;     // Otherwise.
+    std::string bytes;                   // If `owner` is null.
+    absl::Span<const std::byte> shared;  // Otherwise.
     std::shared_ptr<const void> owner;
   };
 

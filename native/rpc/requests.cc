@@ -32,22 +32,21 @@ table::KeyWithPriority ReadKeyWithPriority(protozero::pbf_reader reader) {
 
 absl::StatusOr<InsertRequest> DecodeInsertRequest(absl::string_view message) {
   InsertRequest request;
-  GR_RETURN_IF_ERROR(
-      ReadFields("InsertStreamRequest", message, [&](protozero::pbf_reader& reader) {
-        switch (reader.tag()) {
-          case field::insert_request::kChunks:
-            request.chunks.push_back(ToStringView(reader.get_view()));
-            break;
-          case field::insert_request::kItems:
-            request.items.push_back(ToStringView(reader.get_view()));
-            break;
-          case field::insert_request::kKeepChunkKeys:
-            ReadRepeatedUint64(reader, &request.keep_chunk_keys);
-            break;
-          default: reader.skip();
-        }
-        return absl::OkStatus();
-      }));
+  GR_RETURN_IF_ERROR(ReadFields("InsertStreamRequest", message, [&](protozero::pbf_reader& reader) {
+    switch (reader.tag()) {
+      case field::insert_request::kChunks:
+        request.chunks.push_back(ToStringView(reader.get_view()));
+        break;
+      case field::insert_request::kItems:
+        request.items.push_back(ToStringView(reader.get_view()));
+        break;
+      case field::insert_request::kKeepChunkKeys:
+        ReadRepeatedUint64(reader, &request.keep_chunk_keys);
+        break;
+      default: reader.skip();
+    }
+    return absl::OkStatus();
+  }));
   return request;
 }
 
@@ -129,28 +128,27 @@ MessageWriter EncodeSampleRequest(const SampleRequest& request) {
 
 absl::StatusOr<SampleRequest> DecodeSampleRequest(absl::string_view message) {
   SampleRequest request;
-  GR_RETURN_IF_ERROR(
-      ReadFields("SampleStreamRequest", message, [&](protozero::pbf_reader& reader) {
-        switch (reader.tag()) {
-          case field::sample_request::kTable: request.table = reader.get_string(); break;
-          case field::sample_request::kNumSamples: request.num_samples = reader.get_int64(); break;
-          case field::sample_request::kTimeout: {
-            protozero::pbf_reader timeout = reader.get_message();
-            int64_t milliseconds = 0;
-            while (timeout.next()) {
-              if (timeout.tag() == field::timeout::kMilliseconds) {
-                milliseconds = timeout.get_int64();
-              } else {
-                timeout.skip();
-              }
-            }
-            if (milliseconds > 0) request.timeout = absl::Milliseconds(milliseconds);
-            break;
+  GR_RETURN_IF_ERROR(ReadFields("SampleStreamRequest", message, [&](protozero::pbf_reader& reader) {
+    switch (reader.tag()) {
+      case field::sample_request::kTable: request.table = reader.get_string(); break;
+      case field::sample_request::kNumSamples: request.num_samples = reader.get_int64(); break;
+      case field::sample_request::kTimeout: {
+        protozero::pbf_reader timeout = reader.get_message();
+        int64_t milliseconds = 0;
+        while (timeout.next()) {
+          if (timeout.tag() == field::timeout::kMilliseconds) {
+            milliseconds = timeout.get_int64();
+          } else {
+            timeout.skip();
           }
-          default: reader.skip();
         }
-        return absl::OkStatus();
-      }));
+        if (milliseconds > 0) request.timeout = absl::Milliseconds(milliseconds);
+        break;
+      }
+      default: reader.skip();
+    }
+    return absl::OkStatus();
+  }));
   return request;
 }
 
@@ -196,15 +194,14 @@ MessageWriter EncodeServerInfo(std::pair<uint64_t, uint64_t> tables_state_id,
 
 absl::StatusOr<std::vector<std::string>> DecodeServerInfo(absl::string_view message) {
   std::vector<std::string> tables;
-  GR_RETURN_IF_ERROR(
-      ReadFields("ServerInfoResponse", message, [&](protozero::pbf_reader& reader) {
-        if (reader.tag() == field::server_info_response::kTables) {
-          tables.push_back(reader.get_string());
-        } else {
-          reader.skip();
-        }
-        return absl::OkStatus();
-      }));
+  GR_RETURN_IF_ERROR(ReadFields("ServerInfoResponse", message, [&](protozero::pbf_reader& reader) {
+    if (reader.tag() == field::server_info_response::kTables) {
+      tables.push_back(reader.get_string());
+    } else {
+      reader.skip();
+    }
+    return absl::OkStatus();
+  }));
   return tables;
 }
 

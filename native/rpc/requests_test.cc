@@ -37,8 +37,8 @@ TEST(InsertResponse, RoundTrip) {
 }
 
 TEST(MutateRequest, RoundTrip) {
-  const auto request = DecodeMutateRequest(
-      EncodeMutateRequest("t", {{7, 0.5}, {0, 0.0}}, {9, 10}).TakeString());
+  const auto request =
+      DecodeMutateRequest(EncodeMutateRequest("t", {{7, 0.5}, {0, 0.0}}, {9, 10}).TakeString());
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->table, "t");
   ASSERT_EQ(request->updates.size(), 2u);
@@ -48,14 +48,14 @@ TEST(MutateRequest, RoundTrip) {
 }
 
 TEST(SampleRequest, RoundTripAndNoTimeout) {
-  const auto timed = DecodeSampleRequest(
-      EncodeSampleRequest({"t", 12, absl::Milliseconds(1500)}).TakeString());
+  const auto timed =
+      DecodeSampleRequest(EncodeSampleRequest({"t", 12, absl::Milliseconds(1500)}).TakeString());
   ASSERT_TRUE(timed.ok());
   EXPECT_EQ(timed->table, "t");
   EXPECT_EQ(timed->num_samples, 12);
   EXPECT_EQ(timed->timeout, absl::Milliseconds(1500));
-  const auto patient = DecodeSampleRequest(
-      EncodeSampleRequest({"t", -3, absl::InfiniteDuration()}).TakeString());
+  const auto patient =
+      DecodeSampleRequest(EncodeSampleRequest({"t", -3, absl::InfiniteDuration()}).TakeString());
   ASSERT_TRUE(patient.ok());
   EXPECT_EQ(patient->num_samples, -3);
   EXPECT_EQ(patient->timeout, absl::InfiniteDuration());
@@ -90,9 +90,9 @@ TEST(Requests, SurviveRandomBytes) {
 
 TEST(SelectorOptions, RoundTripOfEveryStrategy) {
   const selectors::SelectorOptions all[] = {
-      selectors::FifoOptions{}, selectors::LifoOptions{}, selectors::UniformOptions{},
-      selectors::PrioritizedOptions{0.75}, selectors::HeapOptions{true},
-      selectors::HeapOptions{false}};
+      selectors::FifoOptions{},     selectors::LifoOptions{},
+      selectors::UniformOptions{},  selectors::PrioritizedOptions{0.75},
+      selectors::HeapOptions{true}, selectors::HeapOptions{false}};
   for (const auto& options : all) {
     const auto decoded = DecodeSelectorOptions(EncodeSelectorOptions(options).TakeString());
     ASSERT_TRUE(decoded.ok()) << decoded.status();

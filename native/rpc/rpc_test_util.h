@@ -14,12 +14,14 @@ namespace gear_reverb::rpc {
 
 template <typename T>
 tensor::TensorView ViewOf(tensor::DType dtype, tensor::Shape shape, const std::vector<T>& values) {
-  return {dtype, std::move(shape),
+  return {dtype,
+          std::move(shape),
           {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(T)}};
 }
 
 inline tensor::TensorView ViewOfText(tensor::Shape shape, const std::string& packed) {
-  return {tensor::DType::kString, std::move(shape),
+  return {tensor::DType::kString,
+          std::move(shape),
           {reinterpret_cast<const std::byte*>(packed.data()), packed.size()}};
 }
 

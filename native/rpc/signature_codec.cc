@@ -93,8 +93,8 @@ class SignatureReader {
   }
 
   // Pairs {1: name, 2: value} in the repeated field `pair_field`.
-  absl::Status ReadPairs(protozero::pbf_reader reader, uint32_t pair_field,
-                         const std::string& path, int depth, bool sorted) {
+  absl::Status ReadPairs(protozero::pbf_reader reader, uint32_t pair_field, const std::string& path,
+                         int depth, bool sorted) {
     std::vector<std::pair<std::string, protozero::data_view>> pairs;
     while (reader.next()) {
       if (reader.tag() != pair_field) {

@@ -113,8 +113,7 @@ absl::StatusOr<selectors::SelectorOptions> DecodeSelectorOptions(absl::string_vi
           options = selectors::HeapOptions{min_heap};
           break;
         }
-        default:
-          reader.skip();
+        default: reader.skip();
       }
     }
     return absl::OkStatus();

@@ -175,10 +175,9 @@ TEST_P(SelectorTest, ErrorsLeaveTheStateUntouched) {
   expect_refused(selector->Erase({5, 2, 1}), StatusCode::kNotFound);
   expect_refused(selector->Erase({5, 2, 5}), StatusCode::kNotFound);
   expect_refused(selector->Erase({5, 4000000000}), StatusCode::kNotFound);
-  const double bad[] = {-1.0, -std::numeric_limits<double>::denorm_min(),
-                        std::numeric_limits<double>::infinity(),
-                        -std::numeric_limits<double>::infinity(),
-                        std::numeric_limits<double>::quiet_NaN()};
+  const double bad[] = {
+      -1.0, -std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::infinity(),
+      -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
   for (const double priority : bad) {
     expect_refused(selector->Insert({1, 3}, {9.0, priority}), StatusCode::kInvalidArgument);
     expect_refused(selector->Update({5, 2}, {9.0, priority}), StatusCode::kInvalidArgument);

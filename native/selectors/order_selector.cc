@@ -26,8 +26,7 @@ void OrderSelector::DoErase(absl::Span<const Slot> slots) {
 }
 
 void OrderSelector::DoSample(base::Philox&, absl::Span<Draw> draws) const {
-  std::fill(draws.begin(), draws.end(),
-            Draw{pick_ == Pick::kOldest ? oldest_ : youngest_, 1.0});
+  std::fill(draws.begin(), draws.end(), Draw{pick_ == Pick::kOldest ? oldest_ : youngest_, 1.0});
 }
 
 void OrderSelector::DoClear() {

@@ -26,19 +26,19 @@ bool IsDeterministic(const SelectorOptions& options) {
 }
 
 std::string ToString(const SelectorOptions& options) {
-  return std::visit(
-      Overloaded{
-          [](const FifoOptions&) { return std::string("Fifo"); },
-          [](const LifoOptions&) { return std::string("Lifo"); },
-          [](const UniformOptions&) { return std::string("Uniform"); },
-          [](const PrioritizedOptions& prioritized) {
-            return absl::StrCat("Prioritized(priority_exponent=", prioritized.exponent, ")");
-          },
-          [](const HeapOptions& heap) {
-            return std::string(heap.min_heap ? "MinHeap" : "MaxHeap");
-          },
-      },
-      options);
+  return std::visit(Overloaded{
+                        [](const FifoOptions&) { return std::string("Fifo"); },
+                        [](const LifoOptions&) { return std::string("Lifo"); },
+                        [](const UniformOptions&) { return std::string("Uniform"); },
+                        [](const PrioritizedOptions& prioritized) {
+                          return absl::StrCat(
+                              "Prioritized(priority_exponent=", prioritized.exponent, ")");
+                        },
+                        [](const HeapOptions& heap) {
+                          return std::string(heap.min_heap ? "MinHeap" : "MaxHeap");
+                        },
+                    },
+                    options);
 }
 
 absl::StatusOr<std::unique_ptr<Selector>> MakeSelector(const SelectorOptions& options) {

@@ -32,9 +32,13 @@ struct LifoOptions {};
 struct UniformOptions {};
 // In proportion to priority ^ exponent. Zero priorities weigh zero under every exponent; if all are
 // zero, all items are equally likely.
-struct PrioritizedOptions { double exponent; };
+struct PrioritizedOptions {
+  double exponent;
+};
 // Among equal priorities the item least recently inserted or updated.
-struct HeapOptions { bool min_heap; };
+struct HeapOptions {
+  bool min_heap;
+};
 using SelectorOptions =
     std::variant<FifoOptions, LifoOptions, UniformOptions, PrioritizedOptions, HeapOptions>;
 

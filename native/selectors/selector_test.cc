@@ -64,8 +64,8 @@ TEST(SelectorOptionsTest, SaysWhatItIs) {
 }
 
 TEST(PrioritizedSelectorTest, RejectsBadExponents) {
-  for (const double exponent : {-0.1, std::numeric_limits<double>::infinity(),
-                                std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double exponent :
+       {-0.1, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     const auto selector = MakeSelector(PrioritizedOptions{exponent});
     EXPECT_EQ(selector.status().code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(selector.status().message()), HasSubstr("priority_exponent"));
@@ -99,8 +99,7 @@ TEST(PrioritizedSelectorTest, ExtremePrioritiesNeitherVanishNorOverflow) {
               ElementsAre(0, 2));
   EXPECT_THAT(Support(*MakeWith(PrioritizedOptions{1.0}, {huge, huge, huge}), 1.0 / 3),
               ElementsAre(0, 1, 2));
-  EXPECT_THAT(Support(*MakeWith(PrioritizedOptions{1.0}, {tiny, 0, tiny}), 0.5),
-              ElementsAre(0, 2));
+  EXPECT_THAT(Support(*MakeWith(PrioritizedOptions{1.0}, {tiny, 0, tiny}), 0.5), ElementsAre(0, 2));
   EXPECT_THAT(Support(*MakeWith(PrioritizedOptions{1000.0}, {0, 0.5}), 1.0), ElementsAre(1));
   EXPECT_THAT(Support(*MakeWith(PrioritizedOptions{0.0}, {tiny, huge}), 0.5), ElementsAre(0, 1));
 }

@@ -40,7 +40,7 @@ long double ExactSum(const std::vector<double>& values) {
   for (const double value : values) {
     const long double next = sum + value;
     lost += std::abs(sum) >= std::abs(static_cast<long double>(value)) ? (sum - next) + value
-                                                                        : (value - next) + sum;
+                                                                       : (value - next) + sum;
     sum = next;
   }
   return sum + lost;

@@ -49,8 +49,8 @@ class Model {
         total += weight;
       }
       for (auto& [slot, weight] : result) {
-        weight = total == 0 ? 1.0 / static_cast<double>(size())
-                            : static_cast<double>(weight / total);
+        weight =
+            total == 0 ? 1.0 / static_cast<double>(size()) : static_cast<double>(weight / total);
       }
     } else if (std::holds_alternative<UniformOptions>(options_)) {
       for (const auto& [slot, item] : items_) result[slot] = 1.0 / static_cast<double>(size());

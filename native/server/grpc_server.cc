@@ -62,9 +62,9 @@ class GrpcServer::Impl {
       return base::InvalidArgument("Port ", options.port, " is not between 0 and 65535.");
     }
     // A machine without IPv6 has only the second.
-    const std::vector<std::string> addresses =
-        options.bind_address.empty() ? std::vector<std::string>{"[::]", "0.0.0.0"}
-                                     : std::vector<std::string>{options.bind_address};
+    const std::vector<std::string> addresses = options.bind_address.empty()
+                                                   ? std::vector<std::string>{"[::]", "0.0.0.0"}
+                                                   : std::vector<std::string>{options.bind_address};
     for (const std::string& address : addresses) {
       grpc::ServerBuilder builder;
       builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
@@ -76,9 +76,8 @@ class GrpcServer::Impl {
       server_ = builder.BuildAndStart();
       if (server_ != nullptr && port_ != 0) return absl::OkStatus();
     }
-    return absl::UnavailableError(
-        absl::StrCat("Cannot listen on port ", options.port, " of ", addresses[0],
-                     ": is it in use by another server?"));
+    return absl::UnavailableError(absl::StrCat("Cannot listen on port ", options.port, " of ",
+                                               addresses[0], ": is it in use by another server?"));
   }
 
   void Stop() {

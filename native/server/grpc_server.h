@@ -11,8 +11,8 @@
 namespace gear_reverb::server {
 
 struct GrpcServerOptions {
-  int port = 0;                  // 0: any free port.
-  std::string bind_address;      // Empty: all interfaces, IPv6 and IPv4.
+  int port = 0;              // 0: any free port.
+  std::string bind_address;  // Empty: all interfaces, IPv6 and IPv4.
 };
 
 // Thread-safe. Runs from Create to Stop.

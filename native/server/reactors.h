@@ -13,8 +13,7 @@ using ServicePtr = std::shared_ptr<service::ReplayService>;
 
 grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenCalls* calls);
 // `near`: the client is on this host, so that compression would be a waste.
-grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls,
-                                                 bool near);
+grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls, bool near);
 
 // Answers one request with one response. Null for an unknown method.
 grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, OpenCalls* calls,

@@ -214,8 +214,7 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
 
 }  // namespace
 
-grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls,
-                                                 bool near) {
+grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls, bool near) {
   auto reactor = std::make_shared<SampleReactor>(std::move(service), calls, near);
   calls->AddStream(reactor);
   reactor->Start();

@@ -27,8 +27,7 @@ Response Checkpoint(service::ReplayService& service, absl::string_view) {
 
 Response MutatePriorities(service::ReplayService& service, absl::string_view bytes) {
   GR_ASSIGN_OR_RETURN(const rpc::MutateRequest request, rpc::DecodeMutateRequest(bytes));
-  GR_RETURN_IF_ERROR(
-      service.MutatePriorities(request.table, request.updates, request.delete_keys));
+  GR_RETURN_IF_ERROR(service.MutatePriorities(request.table, request.updates, request.delete_keys));
   return rpc::MessageWriter();
 }
 

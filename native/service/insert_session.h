@@ -25,8 +25,7 @@ class InsertSession {
 
   // `done` is called once, now or later, unless an error is returned. The item's trajectory must
   // have been checked. NOT_FOUND for an unknown table.
-  absl::Status AddItem(const std::string& table, table::Item item,
-                       table::Table::InsertDone done);
+  absl::Status AddItem(const std::string& table, table::Item item, table::Table::InsertDone done);
 
   // Drops all chunks but these. FAILED_PRECONDITION (nothing dropped) if one is not held.
   absl::Status KeepOnly(absl::Span<const uint64_t> chunk_keys);

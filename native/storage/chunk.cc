@@ -1,7 +1,7 @@
 #include "native/storage/chunk.h"
 
-#include <limits>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "native/base/status.h"

@@ -12,8 +12,7 @@ namespace gear_reverb::storage {
 namespace {
 
 ChunkPtr MakeChunk(uint64_t key, int32_t value = 0) {
-  const auto bytes =
-      absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&value), sizeof(value));
+  const auto bytes = absl::MakeConstSpan(reinterpret_cast<const std::byte*>(&value), sizeof(value));
   static const auto& arena =
       *new std::shared_ptr<memory::Arena>(memory::Arena::Create({.shareable = false}));
   return CopyToChunk(*arena, key, {}, {tensor::TensorView{tensor::DType::kInt32, {1}, bytes}})

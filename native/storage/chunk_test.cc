@@ -74,9 +74,9 @@ TEST_F(ChunkTest, IllFormedColumnsAreRefused) {
   ExpectRefused(Create(Column(*arena_, static_cast<DType>(99), {1}, 4)), "unknown type");
   ExpectRefused(Create(Column(*arena_, DType::kUint8, {1, int64_t{1} << 62, 4}, 0)), "too many");
   ExpectRefused(Create(Column(*arena_, DType::kInt64, {1, int64_t{1} << 61}, 0)), "too many");
-  ExpectRefused(Create(Column(*arena_, DType::kUint8, {2}, 2),
-                       Column(*arena_, DType::kUint8, {3}, 3)),
-                "column 1 has 3 steps but column 0 has 2");
+  ExpectRefused(
+      Create(Column(*arena_, DType::kUint8, {2}, 2), Column(*arena_, DType::kUint8, {3}, 3)),
+      "column 1 has 3 steps but column 0 has 2");
 }
 
 TEST_F(ChunkTest, IllFormedStringsAreRefused) {

@@ -54,8 +54,8 @@ absl::Status CheckSlice(const TrajectoryColumn& column, size_t index) {
   if (slice.chunk == nullptr) return base::InvalidArgument("has no chunk.");
   if (slice.column < 0 || static_cast<size_t>(slice.column) >= slice.chunk->columns().size()) {
     return base::InvalidArgument("refers to column ", slice.column, " of chunk ",
-                                 slice.chunk->key(), ", which has ",
-                                 slice.chunk->columns().size(), ".");
+                                 slice.chunk->key(), ", which has ", slice.chunk->columns().size(),
+                                 ".");
   }
   const int64_t end = int64_t{slice.offset} + slice.length;
   if (slice.offset < 0 || slice.length <= 0 || end > slice.chunk->steps()) {

@@ -59,8 +59,8 @@ class TrajectoryTest : public testing::Test {
 
 TEST_F(TrajectoryTest, GathersRandomSlicesOfNumbers) {
   for (int round = 0; round < 200; ++round) {
-    const DType dtype = round % 3 == 0 ? DType::kUint8
-                                       : (round % 3 == 1 ? DType::kFloat32 : DType::kComplex128);
+    const DType dtype =
+        round % 3 == 0 ? DType::kUint8 : (round % 3 == 1 ? DType::kFloat32 : DType::kComplex128);
     tensor::Shape step_shape;
     for (size_t rank = random_() % 3; rank > 0; --rank) step_shape.push_back(random_() % 4);
     TrajectoryColumn column;
@@ -140,8 +140,11 @@ TEST_F(TrajectoryTest, SlicesOutsideTheirChunkAreRefused) {
   const ChunkPtr chunk = Numbers(DType::kFloat32, {5});
   EXPECT_TRUE(CheckTrajectory({{{{{chunk, 0, 5}}}}}).ok());
   const std::vector<std::pair<int32_t, int32_t>> outside = {
-      {0, 6},          {5, 1},          {4, 2},         {-1, 2},        {0, 0},
-      {0, -1},         {3, INT32_MIN},  {INT32_MAX, 1}, {1, INT32_MAX}, {INT32_MAX, INT32_MAX},
+      {0, 6},          {5, 1},
+      {4, 2},          {-1, 2},
+      {0, 0},          {0, -1},
+      {3, INT32_MIN},  {INT32_MAX, 1},
+      {1, INT32_MAX},  {INT32_MAX, INT32_MAX},
       {INT32_MIN, 10}, {INT32_MIN, INT32_MIN}};
   for (const auto& [offset, length] : outside) {
     ExpectRefused({{{chunk, 0, 1}, {chunk, offset, length}}}, "slice 1 has offset");

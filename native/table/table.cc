@@ -57,9 +57,9 @@ Table::WaitId Table::InsertOrAssignAsync(Item item, absl::Time deadline, InsertD
 
 absl::Status Table::InsertOrAssign(Item item, absl::Time deadline) {
   const auto pending = std::make_shared<Pending<absl::Status>>();
-  const WaitId id = InsertOrAssignAsync(
-      std::move(item), deadline,
-      [pending](absl::Status status) { pending->Set(std::move(status)); });
+  const WaitId id = InsertOrAssignAsync(std::move(item), deadline, [pending](absl::Status status) {
+    pending->Set(std::move(status));
+  });
   return pending->Wait([&] { Cancel(id); });
 }
 

@@ -36,8 +36,8 @@ struct TableOptions {
   int32_t max_times_sampled = 0;  // <= 0: no limit.
   rate_limiter::RateLimiterOptions rate_limiter;
   std::vector<std::shared_ptr<Extension>> extensions;
-  std::string signature;        // Serialised StructuredValue; empty for none. Opaque here.
-  bool has_seed = false;        // Otherwise the seed is random.
+  std::string signature;  // Serialised StructuredValue; empty for none. Opaque here.
+  bool has_seed = false;  // Otherwise the seed is random.
   uint64_t seed = 0;
   // A call that has been first in its queue and waited so long is logged, again whenever its wait
   // has doubled.

@@ -64,20 +64,20 @@ TEST_F(TableConcurrencyTest, CallbacksComeExactlyOnceWhateverHappens) {
       std::mt19937 random(thread + 100 * round);
       for (int i = 0; i < kCalls; ++i) {
         auto& calls = called[started++];
-        const absl::Time deadline = random() % 2
-                                        ? absl::InfiniteFuture()
-                                        : absl::Now() + absl::Microseconds(random() % 900);
+        const absl::Time deadline = random() % 2 ? absl::InfiniteFuture()
+                                                 : absl::Now() + absl::Microseconds(random() % 900);
         const uint64_t key = random() % 50;
         Table::WaitId id = 0;
         switch (thread) {
-          case 0: case 1: case 2:
+          case 0:
+          case 1:
+          case 2:
             id = table->InsertOrAssignAsync(
                 MakeItem(key, 1 + key, MakeTrajectory({MakeChunk(key, key % 5)})), deadline,
                 [&](absl::Status) { ++calls; });
             break;
-          case 3: case 4:
-            id = table->SampleAsync(1 + key % 3, deadline, [&](auto) { ++calls; });
-            break;
+          case 3:
+          case 4: id = table->SampleAsync(1 + key % 3, deadline, [&](auto) { ++calls; }); break;
           default:
             ++calls;
             (void)table->MutateItems({{key, 2}}, {key + 1});

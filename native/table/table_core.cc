@@ -10,8 +10,8 @@
 namespace gear_reverb::table {
 
 absl::Status CheckPriority(uint64_t key, double priority) {
-  const char* const problem = std::isnan(priority)    ? "Priority must not be NaN."
-                              : priority < 0          ? "Priority must not be negative."
+  const char* const problem = std::isnan(priority)       ? "Priority must not be NaN."
+                              : priority < 0             ? "Priority must not be negative."
                               : !std::isfinite(priority) ? "Priority must be finite."
                                                          : nullptr;
   if (problem == nullptr) return absl::OkStatus();

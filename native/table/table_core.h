@@ -44,8 +44,8 @@ class TableCore {
   // Up to `max_items` draws, as many as the limiter allows, appended to `samples`.
   absl::Status Sample(int64_t max_items, bool rate_limited, std::vector<SampledItem>* samples,
                       Changes* changes);
-  absl::Status Mutate(absl::Span<const KeyWithPriority> updates,
-                      absl::Span<const uint64_t> deletes, Changes* changes);
+  absl::Status Mutate(absl::Span<const KeyWithPriority> updates, absl::Span<const uint64_t> deletes,
+                      Changes* changes);
   void Reset(Changes* changes);
 
   // All but what the lock's owner knows: bytes, waiting calls, times.

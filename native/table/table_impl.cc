@@ -76,8 +76,8 @@ Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, Sample
   AfterLock after;
   WaitId id = 0;
   if (max_items < 1) {
-    after.samples.emplace_back(
-        std::move(call), base::InvalidArgument("max_items (", max_items, ") must be >= 1"));
+    after.samples.emplace_back(std::move(call),
+                               base::InvalidArgument("max_items (", max_items, ") must be >= 1"));
   } else {
     std::vector<SampledItem> room;
     room.reserve(std::min<int64_t>(max_items, 256));
@@ -109,8 +109,7 @@ void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
 void Table::Impl::SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,
                             AfterLock& after) {
   const base::SteadyTime start = base::SteadyNow();
-  absl::Status status =
-      core_->Sample(call.max_items, rate_limited, &samples, &after.changes);
+  absl::Status status = core_->Sample(call.max_items, rate_limited, &samples, &after.changes);
   sampling_ += base::SteadyNow() - start;
   // What was drawn is counted, so it is given out even if a later draw failed.
   if (samples.empty() && !status.ok()) {

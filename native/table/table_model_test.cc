@@ -182,7 +182,14 @@ TEST_P(TableModelTest, RandomOperationsDoWhatTheModelDoes) {
                 results[step] = status.ok() ? "ok" : absl::StatusCodeToString(status.code());
               });
           break;
-        case 0: case 1: case 2: case 3: case 4: case 5: case 6: case 7: {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+        case 4:
+        case 5:
+        case 6:
+        case 7: {
           const int n = 1 + below(3);
           model.Sample(step, n);
           waiting[step] = table->SampleAsync(n, absl::InfiniteFuture(), [&, step](auto samples) {
@@ -238,7 +245,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"Stack", selectors::LifoOptions{}, selectors::LifoOptions{}, 1, QueueOf(4)},
         Case{"Heaps", selectors::HeapOptions{false}, selectors::HeapOptions{true}, 3, MinSize(1)},
         Case{"Ratio", selectors::LifoOptions{}, selectors::FifoOptions{}, 0, {1.5, 3, 2, 7}},
-        Case{"RatioHeap", selectors::HeapOptions{true}, selectors::LifoOptions{}, 2,
+        Case{"RatioHeap",
+             selectors::HeapOptions{true},
+             selectors::LifoOptions{},
+             2,
              {0.5, 2, -1, 2}}),
     [](const auto& info) { return info.param.name; });
 

@@ -45,8 +45,8 @@ absl::Status TableCore::Restore(const TableSnapshot& snapshot, Changes* changes)
   const int64_t size = snapshot.items.size();
   const rate_limiter::RateLimiterCounts& counts = snapshot.info.counts;
   if (items_.size() > 0) {
-    return base::FailedPrecondition("Table ", name, " cannot be restored: it holds ",
-                                    items_.size(), " items.");
+    return base::FailedPrecondition("Table ", name, " cannot be restored: it holds ", items_.size(),
+                                    " items.");
   }
   if (size > options_.max_size) {
     return absl::ResourceExhaustedError(
@@ -94,8 +94,8 @@ absl::Status TableCore::InsertKeys(absl::Span<const uint64_t> keys,
     return base::InvalidArgument(n, " keys came with ", priorities.size(), " priorities.");
   }
   if (n > options_.max_size - items_.size()) {
-    return absl::ResourceExhaustedError(absl::StrCat("Table ", options_.name, " has no room for ",
-                                                     n, " more items."));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Table ", options_.name, " has no room for ", n, " more items."));
   }
   absl::flat_hash_set<uint64_t> distinct;
   distinct.reserve(n);

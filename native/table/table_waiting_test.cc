@@ -98,8 +98,7 @@ TEST_F(TableWaitingTest, CallsExpire) {
   StartSample("late", 1, start + absl::Milliseconds(40));
   StartSample("early", 1, start + absl::Milliseconds(20));
   StartSample("stays", 1);
-  EXPECT_THAT(WaitForLines(2),
-              ElementsAre("early: DEADLINE_EXCEEDED", "late: DEADLINE_EXCEEDED"));
+  EXPECT_THAT(WaitForLines(2), ElementsAre("early: DEADLINE_EXCEEDED", "late: DEADLINE_EXCEEDED"));
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(40));
   EXPECT_EQ(table->info().waiting_samples, 1);
   Insert(1);

@@ -21,9 +21,7 @@ std::string PackStrings(absl::Span<const absl::string_view> values) {
   std::string packed;
   packed.reserve((values.size() + 1) * sizeof(uint64_t) + end);
   uint64_t offset = 0;
-  auto put_offset = [&] {
-    packed.append(reinterpret_cast<const char*>(&offset), sizeof(offset));
-  };
+  auto put_offset = [&] { packed.append(reinterpret_cast<const char*>(&offset), sizeof(offset)); };
   put_offset();
   for (absl::string_view value : values) {
     offset += value.size();
@@ -53,8 +51,7 @@ absl::Status CheckPackedStrings(absl::Span<const std::byte> packed, int64_t coun
 
 std::vector<absl::string_view> UnpackStrings(absl::Span<const std::byte> packed, int64_t total,
                                              int64_t begin, int64_t count) {
-  const char* text =
-      reinterpret_cast<const char*>(packed.data()) + (total + 1) * sizeof(uint64_t);
+  const char* text = reinterpret_cast<const char*>(packed.data()) + (total + 1) * sizeof(uint64_t);
   std::vector<absl::string_view> values;
   values.reserve(count);
   for (int64_t i = begin; i < begin + count; ++i) {

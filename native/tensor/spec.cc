@@ -5,7 +5,8 @@
 namespace gear_reverb::tensor {
 
 std::string ToString(const TensorSpec& spec) {
-  return absl::StrCat(Name(spec.dtype), spec.unknown_rank ? "<unknown rank>" : ShapeString(spec.shape));
+  return absl::StrCat(Name(spec.dtype),
+                      spec.unknown_rank ? "<unknown rank>" : ShapeString(spec.shape));
 }
 
 bool Fits(const TensorSpec& spec, DType dtype, absl::Span<const int64_t> shape) {

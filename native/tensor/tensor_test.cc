@@ -66,9 +66,15 @@ TEST(ShapeTest, CountsElementsAndBytes) {
 }
 
 TEST(ShapeTest, BadShapesAreRefused) {
-  const std::vector<std::vector<int64_t>> bad = {
-      {-1}, {0, -1}, {-1, 0}, {kMax, 2}, {2, kMax}, {kMax, kMax, 0}, {0, kMax, kMax},
-      {int64_t{1} << 32, int64_t{1} << 32}, {std::numeric_limits<int64_t>::min()}};
+  const std::vector<std::vector<int64_t>> bad = {{-1},
+                                                 {0, -1},
+                                                 {-1, 0},
+                                                 {kMax, 2},
+                                                 {2, kMax},
+                                                 {kMax, kMax, 0},
+                                                 {0, kMax, kMax},
+                                                 {int64_t{1} << 32, int64_t{1} << 32},
+                                                 {std::numeric_limits<int64_t>::min()}};
   for (const auto& shape : bad) {
     EXPECT_EQ(NumElements(shape).status().code(), absl::StatusCode::kInvalidArgument)
         << ShapeString(shape);
@@ -108,8 +114,7 @@ TEST(PackedStringsTest, RoundTripAndSlice) {
   EXPECT_EQ(packed.size(), 5 * 8 + 6);
   EXPECT_TRUE(CheckPackedStrings(Bytes(packed), 4).ok());
   EXPECT_EQ(UnpackStrings(Bytes(packed), 4, 0, 4), values);
-  EXPECT_EQ(UnpackStrings(Bytes(packed), 4, 1, 2),
-            (std::vector<absl::string_view>{nul, "xyz"}));
+  EXPECT_EQ(UnpackStrings(Bytes(packed), 4, 1, 2), (std::vector<absl::string_view>{nul, "xyz"}));
   EXPECT_TRUE(UnpackStrings(Bytes(packed), 4, 4, 0).empty());
   EXPECT_TRUE(CheckPackedStrings(Bytes(PackStrings({})), 0).ok());
 }
@@ -124,15 +129,19 @@ std::string Raw(const std::vector<uint64_t>& offsets, const std::string& text) {
 TEST(PackedStringsTest, IllFormedPackingsAreRefused) {
   EXPECT_TRUE(CheckPackedStrings(Bytes(Raw({0, 2, 3}, "abc")), 2).ok());
   const std::vector<std::pair<std::string, int64_t>> bad = {
-      {"", 0}, {std::string(7, '\0'), 0},             // No room for an offset.
-      {Raw({0, 2, 3}, "abc"), 1},                     // Another count.
-      {Raw({0, 2, 3}, "abc"), 3}, {Raw({0, 2, 3}, "abc"), -1},
-      {Raw({0, 2, 3}, "abc"), kMax}, {Raw({0, 2, 3}, "abc"), std::numeric_limits<int64_t>::min()},
-      {Raw({1, 2, 3}, "abc"), 2},                     // Does not start at 0.
-      {Raw({0, 3, 2}, "abc"), 2}, {Raw({0, 3, 2}, "ab"), 2},  // Descends.
-      {Raw({0, 2, 4}, "abc"), 2},                     // Beyond the text.
+      {"", 0},
+      {std::string(7, '\0'), 0},   // No room for an offset.
+      {Raw({0, 2, 3}, "abc"), 1},  // Another count.
+      {Raw({0, 2, 3}, "abc"), 3},
+      {Raw({0, 2, 3}, "abc"), -1},
+      {Raw({0, 2, 3}, "abc"), kMax},
+      {Raw({0, 2, 3}, "abc"), std::numeric_limits<int64_t>::min()},
+      {Raw({1, 2, 3}, "abc"), 2},  // Does not start at 0.
+      {Raw({0, 3, 2}, "abc"), 2},
+      {Raw({0, 3, 2}, "ab"), 2},   // Descends.
+      {Raw({0, 2, 4}, "abc"), 2},  // Beyond the text.
       {Raw({0, ~uint64_t{0}, 3}, "abc"), 2},
-      {Raw({0, 2, 3}, "abcd"), 2},                    // Trailing text.
+      {Raw({0, 2, 3}, "abcd"), 2},  // Trailing text.
   };
   for (const auto& [packed, count] : bad) {
     EXPECT_EQ(CheckPackedStrings(Bytes(packed), count).code(), absl::StatusCode::kInvalidArgument)

@@ -35,8 +35,8 @@ class CellRef {
   friend class TrajectoryWriter;
 
   const std::shared_ptr<CellScope> scope_;
-  const int64_t column_;   // The writer's.
-  const int32_t offset_;   // In the chunk.
+  const int64_t column_;                                                // The writer's.
+  const int32_t offset_;                                                // In the chunk.
   std::shared_ptr<ChunkBuilder> chunk_ ABSL_GUARDED_BY(scope_->mutex);  // Null: expired.
 };
 

@@ -31,8 +31,8 @@ void ChunkLengthTuner::Adapt() {
   const double best = std::sqrt(kChunkCostBytes * weight / std::max(step_bytes_, 1.0));
   // Bounded before the conversion: `best` may exceed int64_t.
   const double bounded = std::min(std::round(best), 2.0 * static_cast<double>(length_));
-  length_ = std::clamp(std::max(static_cast<int64_t>(bounded), length_ / 2), int64_t{1},
-                       max_length_);
+  length_ =
+      std::clamp(std::max(static_cast<int64_t>(bounded), length_ / 2), int64_t{1}, max_length_);
 }
 
 }  // namespace gear_reverb::writer

@@ -50,8 +50,8 @@ TEST(ChunkLengthTunerTest, MoreWeightOnWritingMakesLongerChunks) {
 
 TEST(ChunkLengthTunerTest, ExtremeInputStaysInBounds) {
   EXPECT_EQ(Tuned(1 << 30, 1, 1, 0, 0.0), 1);
-  EXPECT_EQ(Tuned(5, std::numeric_limits<int64_t>::max(), 1, 0,
-                  std::numeric_limits<double>::max()), 5);
+  EXPECT_EQ(Tuned(5, std::numeric_limits<int64_t>::max(), 1, 0, std::numeric_limits<double>::max()),
+            5);
 }
 
 TEST(ChunkLengthTunerTest, TheLengthFollowsAChangeOfHabits) {

@@ -16,8 +16,10 @@ Chunker::Chunker(std::shared_ptr<CellScope> scope, int64_t column, const Chunker
 
 absl::Status Chunker::Check(const tensor::TensorView& value, StepId step) const {
   if (last_step_ == step) {
-    return base::InvalidArgument("A value has already been set in the active step by an earlier "
-                                 "(partial) append for column ", column_, ".");
+    return base::InvalidArgument(
+        "A value has already been set in the active step by an earlier "
+        "(partial) append for column ",
+        column_, ".");
   }
   if (!spec_.has_value()) return absl::OkStatus();
   if (value.dtype != spec_->dtype) {
@@ -28,8 +30,8 @@ absl::Status Chunker::Check(const tensor::TensorView& value, StepId step) const 
   if (value.shape != spec_->shape) {
     return base::InvalidArgument("Tensor of incompatible shape provided for column ", column_,
                                  ". Got ", tensor::ShapeString(value.shape),
-                                 " which is incompatible with ",
-                                 tensor::ShapeString(spec_->shape), ".");
+                                 " which is incompatible with ", tensor::ShapeString(spec_->shape),
+                                 ".");
   }
   return absl::OkStatus();
 }
@@ -44,8 +46,8 @@ absl::Status Chunker::Reserve(const tensor::TensorView& value, StepId step) {
 }
 
 std::shared_ptr<CellRef> Chunker::Append(const tensor::TensorView& value, StepId step) {
-  auto cell = std::make_shared<CellRef>(scope_, column_, open_,
-                                        static_cast<int32_t>(open_->steps()));
+  auto cell =
+      std::make_shared<CellRef>(scope_, column_, open_, static_cast<int32_t>(open_->steps()));
   open_->Append(absl::MakeConstSpan(&value, 1), step.index);
   if (!spec_.has_value()) spec_ = Spec{value.dtype, value.shape};
   last_step_ = step;

@@ -71,7 +71,7 @@ class Chunker {
   };
   std::optional<Spec> spec_;
   std::optional<StepId> last_step_;
-  std::shared_ptr<ChunkBuilder> open_;  // May be finished from outside, by an item's flush.
+  std::shared_ptr<ChunkBuilder> open_;          // May be finished from outside, by an item's flush.
   std::deque<std::shared_ptr<CellRef>> cells_;  // Oldest first.
 };
 

@@ -24,13 +24,12 @@ absl::Status CheckChunkerOptions(const ChunkerOptions& options) {
     return absl::OkStatus();
   }
   if (options.max_chunk_length <= 0) {
-    return base::InvalidArgument("max_chunk_length must be > 0 but got ",
-                                 options.max_chunk_length, ".");
+    return base::InvalidArgument("max_chunk_length must be > 0 but got ", options.max_chunk_length,
+                                 ".");
   }
   if (options.max_chunk_length > options.num_keep_alive_refs) {
     return base::InvalidArgument("num_keep_alive_refs (", options.num_keep_alive_refs,
-                                 ") must be >= max_chunk_length (", options.max_chunk_length,
-                                 ").");
+                                 ") must be >= max_chunk_length (", options.max_chunk_length, ").");
   }
   return absl::OkStatus();
 }

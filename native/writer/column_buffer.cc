@@ -21,8 +21,7 @@ void CopyBytes(const std::byte* from, int64_t bytes, std::byte* to) {
 
 absl::Status CheckTensor(const tensor::TensorView& view) {
   if (!tensor::IsKnown(static_cast<int32_t>(view.dtype))) {
-    return base::InvalidArgument("Tensor of unknown dtype ", static_cast<int32_t>(view.dtype),
-                                 ".");
+    return base::InvalidArgument("Tensor of unknown dtype ", static_cast<int32_t>(view.dtype), ".");
   }
   if (view.dtype == tensor::DType::kString) {
     GR_ASSIGN_OR_RETURN(const int64_t elements, tensor::NumElements(view.shape));
@@ -55,8 +54,7 @@ absl::Status ColumnBuffer::Reserve(const tensor::TensorView& step) {
 
 absl::Status ColumnBuffer::GrowDense() {
   const int64_t first = kFirstBytes / std::max<int64_t>(step_bytes_, 1);
-  const int64_t capacity =
-      std::min(max_steps_, std::max({steps_ + 1, 2 * capacity_, first}));
+  const int64_t capacity = std::min(max_steps_, std::max({steps_ + 1, 2 * capacity_, first}));
   GR_ASSIGN_OR_RETURN(memory::Block block,
                       memory::ProcessArena()->Allocate(capacity * step_bytes_));
   CopyBytes(block_.data(), steps_ * step_bytes_, block.data());

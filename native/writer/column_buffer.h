@@ -63,7 +63,7 @@ class ColumnBuffer {
   int64_t step_bytes_;  // 0 for strings.
   int64_t steps_ = 0;
 
-  memory::Block block_;         // Dense: room for `capacity_` steps.
+  memory::Block block_;  // Dense: room for `capacity_` steps.
   int64_t capacity_ = 0;
   std::string text_;            // Strings: all elements one after another …
   std::vector<uint64_t> ends_;  // … and where each ends.

@@ -21,15 +21,14 @@ namespace gear_reverb::writer {
 
 struct SentItem {
   NewItem item;
-  int stream = 0;                         // Number of the stream, from 0.
-  std::vector<uint64_t> new_chunk_keys;   // That the server did not hold.
+  int stream = 0;                        // Number of the stream, from 0.
+  std::vector<uint64_t> new_chunk_keys;  // That the server did not hold.
   std::vector<uint64_t> keep_chunk_keys;
 };
 
 // Thread-safe. Confirms nothing by itself unless `auto_confirm`; ends streams when told to. Events
 // come from a thread per stream. Make it with std::make_shared.
-class FakeServer : public InsertStreamFactory,
-                   public std::enable_shared_from_this<FakeServer> {
+class FakeServer : public InsertStreamFactory, public std::enable_shared_from_this<FakeServer> {
  public:
   std::unique_ptr<InsertStream> OpenInsertStream(InsertStreamEvents events) override {
     return std::make_unique<Stream>(shared_from_this(), std::move(events));

@@ -237,10 +237,10 @@ absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Ti
   if (!absl::IsDeadlineExceeded(waited) || !status_.ok()) return waited;
   const int64_t submitted = in_flight_.size();
   const bool away = failures_ > 0;
-  return absl::DeadlineExceededError(absl::StrCat(
-      "Timeout exceeded with ", unsent + (away ? submitted : 0),
-      " items waiting to be written and ", away ? 0 : submitted,
-      " items awaiting confirmation.", Connection()));
+  return absl::DeadlineExceededError(
+      absl::StrCat("Timeout exceeded with ", unsent + (away ? submitted : 0),
+                   " items waiting to be written and ", away ? 0 : submitted,
+                   " items awaiting confirmation.", Connection()));
 }
 
 // ------------------------------------------------------------------------------------- the end

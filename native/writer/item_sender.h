@@ -119,8 +119,7 @@ class ItemSender {
   void StartReconnecting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Backoff() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteSuccessIfStable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Time GiveUpTime(absl::Duration max_unavailable) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Time GiveUpTime(absl::Duration max_unavailable) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Wait(absl::Time deadline, absl::Duration max_unavailable,
                     const std::function<bool()>& done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Connection() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -274,8 +274,7 @@ TEST_F(ItemSenderTest, StopDoesNotWaitForALongBackoff) {
 TEST_F(ItemSenderTest, TheHostProgramCanInterruptAWait) {
   ASSERT_TRUE(Submit(10, {MakeChunk(1)}).ok());
   base::interrupt_hook = [] { return true; };
-  EXPECT_TRUE(
-      absl::IsCancelled(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture())));
+  EXPECT_TRUE(absl::IsCancelled(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture())));
   base::interrupt_hook = nullptr;
   server_->ConfirmAll();
   EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, absl::InfiniteFuture()).ok());

@@ -35,15 +35,14 @@ OutgoingItem ToOutgoing(PendingItem pending) {
       }
     }
   }
-  outgoing.item = {pending.key, std::move(pending.table), pending.priority,
-                   std::move(trajectory)};
+  outgoing.item = {pending.key, std::move(pending.table), pending.priority, std::move(trajectory)};
   return outgoing;
 }
 
 }  // namespace
 
-void PendingColumn::Add(const std::shared_ptr<ChunkBuilder>& chunk, int32_t offset,
-                        int32_t length, int32_t column) {
+void PendingColumn::Add(const std::shared_ptr<ChunkBuilder>& chunk, int32_t offset, int32_t length,
+                        int32_t column) {
   if (!slices.empty()) {
     Slice& last = slices.back();
     if (last.chunk == chunk && last.column == column && last.offset + last.length == offset) {

@@ -11,9 +11,13 @@ namespace {
 
 // "[?,2]".
 std::string AxesText(absl::Span<const int64_t> shape) {
-  return absl::StrCat("[", absl::StrJoin(shape, ",", [](std::string* out, int64_t axis) {
-                        absl::StrAppend(out, axis < 0 ? std::string("?") : absl::StrCat(axis));
-                      }), "]");
+  return absl::StrCat("[",
+                      absl::StrJoin(shape, ",",
+                                    [](std::string* out, int64_t axis) {
+                                      absl::StrAppend(
+                                          out, axis < 0 ? std::string("?") : absl::StrCat(axis));
+                                    }),
+                      "]");
 }
 
 std::string ShapeText(const tensor::TensorSpec& spec) {
@@ -21,15 +25,15 @@ std::string ShapeText(const tensor::TensorSpec& spec) {
 }
 
 std::string TensorText(const std::string& name, tensor::DType dtype, const std::string& shape) {
-  return absl::StrCat("Tensor<name: '", name, "', dtype: ", tensor::Name(dtype),
-                      ", shape: ", shape, ">");
+  return absl::StrCat("Tensor<name: '", name, "', dtype: ", tensor::Name(dtype), ", shape: ", shape,
+                      ">");
 }
 
 std::string SignatureText(const tensor::Signature& signature) {
   std::vector<std::string> parts;
   for (const tensor::TensorSpec& spec : signature) {
-    parts.push_back(absl::StrCat(parts.size(), ": ",
-                                 TensorText(spec.name, spec.dtype, ShapeText(spec))));
+    parts.push_back(
+        absl::StrCat(parts.size(), ": ", TensorText(spec.name, spec.dtype, ShapeText(spec))));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -37,9 +41,9 @@ std::string SignatureText(const tensor::Signature& signature) {
 std::string ColumnsText(absl::Span<const ColumnSpec> columns) {
   std::vector<std::string> parts;
   for (const ColumnSpec& column : columns) {
-    parts.push_back(absl::StrCat(
-        parts.size(), ": ",
-        TensorText(absl::StrCat(parts.size()), column.dtype, AxesText(column.shape))));
+    parts.push_back(
+        absl::StrCat(parts.size(), ": ",
+                     TensorText(absl::StrCat(parts.size()), column.dtype, AxesText(column.shape))));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -68,8 +72,7 @@ std::optional<size_t> FirstStepMisfit(const tensor::Signature& signature, int64_
 
 }  // namespace
 
-absl::Status CheckTrajectorySignature(const std::string& table,
-                                      const tensor::Signature& signature,
+absl::Status CheckTrajectorySignature(const std::string& table, const tensor::Signature& signature,
                                       absl::Span<const ColumnSpec> columns) {
   std::string what;
   if (columns.size() != signature.size()) {
@@ -78,11 +81,10 @@ absl::Status CheckTrajectorySignature(const std::string& table,
   } else if (const auto misfit = FirstMisfit(signature, columns); misfit.has_value()) {
     const tensor::TensorSpec& spec = signature[*misfit];
     const ColumnSpec& column = columns[*misfit];
-    what = absl::StrCat(
-        "The table expects column ", *misfit,
-        spec.path.empty() ? "" : absl::StrCat(" ('", spec.path, "')"), " to be a ",
-        tensor::Name(spec.dtype), " ", ShapeText(spec), " tensor but got a ",
-        tensor::Name(column.dtype), " ", AxesText(column.shape), " tensor.");
+    what = absl::StrCat("The table expects column ", *misfit,
+                        spec.path.empty() ? "" : absl::StrCat(" ('", spec.path, "')"), " to be a ",
+                        tensor::Name(spec.dtype), " ", ShapeText(spec), " tensor but got a ",
+                        tensor::Name(column.dtype), " ", AxesText(column.shape), " tensor.");
   } else {
     return absl::OkStatus();
   }
@@ -115,8 +117,9 @@ absl::Status CheckStepSignature(const std::string& table, const tensor::Signatur
   return base::InvalidArgument(
       "Unable to CreateItem in table '", table,
       "' because Append was called with a tensor signature inconsistent with the table "
-      "signature. At timestep offset ", offset, ", ", what, "  (Flattened) table signature: ",
-      SignatureText(signature), ", data signature: ", ColumnsText(columns), ".");
+      "signature. At timestep offset ",
+      offset, ", ", what, "  (Flattened) table signature: ", SignatureText(signature),
+      ", data signature: ", ColumnsText(columns), ".");
 }
 
 }  // namespace gear_reverb::writer

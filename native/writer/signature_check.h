@@ -17,8 +17,8 @@ namespace gear_reverb::writer {
 // A table's signature, null where it has none. NOT_FOUND for an unknown table, with a text that
 // names the known ones; other errors mean that the server could not be asked. May block; caching
 // is up to the provider. An empty function: nothing is checked.
-using SignatureProvider = std::function<absl::StatusOr<
-    std::shared_ptr<const tensor::Signature>>(const std::string& table)>;
+using SignatureProvider = std::function<absl::StatusOr<std::shared_ptr<const tensor::Signature>>(
+    const std::string& table)>;
 
 struct ColumnSpec {
   tensor::DType dtype = tensor::DType::kInvalid;
@@ -27,8 +27,7 @@ struct ColumnSpec {
 
 // What an item of a TrajectoryWriter must be: `columns` are its whole columns ([T, ...], or
 // squeezed). INVALID_ARGUMENT with the column, its path and both specs.
-absl::Status CheckTrajectorySignature(const std::string& table,
-                                      const tensor::Signature& signature,
+absl::Status CheckTrajectorySignature(const std::string& table, const tensor::Signature& signature,
                                       absl::Span<const ColumnSpec> columns);
 
 // What every step of an item of a Writer must be, `offset` being its place in the item: each spec

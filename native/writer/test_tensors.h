@@ -63,8 +63,7 @@ inline TensorCopy Stacked(const std::vector<TensorCopy>& steps) {
       continue;
     }
     const int64_t elements = tensor::NumElements(step.shape).value();
-    for (absl::string_view s :
-         tensor::UnpackStrings(step.view().data, elements, 0, elements)) {
+    for (absl::string_view s : tensor::UnpackStrings(step.view().data, elements, 0, elements)) {
       strings.push_back(s);
     }
   }

@@ -112,12 +112,12 @@ absl::Status TrajectoryWriter::ConfigureChunker(int64_t column, const ChunkerOpt
 absl::StatusOr<ColumnSpec> TrajectoryWriter::CheckColumn(size_t index, const Cells& cells,
                                                          bool squeeze) const {
   if (cells.empty()) {
-    return base::InvalidArgument("trajectory must not be empty. Column ", index,
-                                 " has no cells.");
+    return base::InvalidArgument("trajectory must not be empty. Column ", index, " has no cells.");
   }
   if (squeeze && cells.size() != 1) {
     return InColumn(index, absl::StrCat("TrajectoryColumn must contain exactly one row when "
-                                        "squeeze is set but got ", cells.size(), "."));
+                                        "squeeze is set but got ",
+                                        cells.size(), "."));
   }
   const ColumnBuffer* first = nullptr;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -135,11 +135,11 @@ absl::StatusOr<ColumnSpec> TrajectoryWriter::CheckColumn(size_t index, const Cel
                                           tensor::Name(source.dtype()), " (index ", i, ")."));
     }
     if (source.step_shape() != first->step_shape()) {
-      return InColumn(index, absl::StrCat("Column references tensors with incompatible shapes: ",
-                                          tensor::ShapeString(first->step_shape()),
-                                          " (index 0) not compatible with ",
-                                          tensor::ShapeString(source.step_shape()), " (index ", i,
-                                          ")."));
+      return InColumn(
+          index,
+          absl::StrCat("Column references tensors with incompatible shapes: ",
+                       tensor::ShapeString(first->step_shape()), " (index 0) not compatible with ",
+                       tensor::ShapeString(source.step_shape()), " (index ", i, ")."));
     }
   }
   ColumnSpec spec{first->dtype(), first->step_shape()};

@@ -183,8 +183,7 @@ TEST_F(TrajectoryWriterTest, AppendAndCreateItemWaitWhileTooMuchIsUnconfirmed) {
   options_.chunker = ConstantChunkerOptions(1, 4);
   const auto a = Append({Bytes(4)})[0];
   ASSERT_TRUE(Create({{a}}).ok());  // Too large, but alone.
-  EXPECT_TRUE(absl::IsDeadlineExceeded(
-      writer().Append(StepOf({Bytes(4)}), Soon()).status()));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(writer().Append(StepOf({Bytes(4)}), Soon()).status()));
   const absl::Status blocked = writer().CreateItem("t", 1, {{a}}, {false}, Soon());
   EXPECT_TRUE(absl::IsDeadlineExceeded(blocked));
   EXPECT_THAT(TextOf(blocked), HasSubstr("4 bytes in flight"));

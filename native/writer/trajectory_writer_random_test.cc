@@ -20,13 +20,22 @@ class Program {
   void Run(int operations) {
     for (int i = 0; i < operations && !::testing::Test::HasFatalFailure(); ++i) {
       switch (Below(12)) {
-        case 0: case 1: case 2: case 3: Append(/*partial=*/false); break;
+        case 0:
+        case 1:
+        case 2:
+        case 3: Append(/*partial=*/false); break;
         case 4: Append(/*partial=*/true); break;
-        case 5: case 6: case 7: CreateItem(); break;
+        case 5:
+        case 6:
+        case 7: CreateItem(); break;
         case 8: Configure(); break;
         case 9: ASSERT_TRUE(writer_->Flush(Below(4)).ok()); break;
-        case 10: if (Below(4) == 0) EndEpisode(); break;
-        case 11: if (Below(4) == 0) server_->End(absl::UnavailableError("lost")); break;
+        case 10:
+          if (Below(4) == 0) EndEpisode();
+          break;
+        case 11:
+          if (Below(4) == 0) server_->End(absl::UnavailableError("lost"));
+          break;
       }
     }
     ASSERT_TRUE(writer_->Flush().ok());

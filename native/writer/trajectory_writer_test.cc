@@ -122,8 +122,7 @@ TEST_F(TrajectoryWriterTest, BadChunkerOptionsAreRefused) {
     options.chunker = bad;
     EXPECT_FALSE(TrajectoryWriter::Create(server_, options).ok());
   }
-  EXPECT_TRUE(
-      absl::IsInvalidArgument(writer().ConfigureChunker(-1, ConstantChunkerOptions(1, 1))));
+  EXPECT_TRUE(absl::IsInvalidArgument(writer().ConfigureChunker(-1, ConstantChunkerOptions(1, 1))));
 }
 
 TEST_F(TrajectoryWriterTest, AColumnToComeCanBeConfigured) {
@@ -138,8 +137,8 @@ TEST_F(TrajectoryWriterTest, AColumnToComeCanBeConfigured) {
 
 TEST_F(TrajectoryWriterTest, AColumnWithAnOpenChunkCannotBeConfigured) {
   const auto cell = AppendInt(1);
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      writer().ConfigureChunker(0, ConstantChunkerOptions(1, 1))));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(writer().ConfigureChunker(0, ConstantChunkerOptions(1, 1))));
   AppendInt(2);
   EXPECT_FALSE(cell->expired());
   ASSERT_TRUE(writer().ConfigureChunker(0, ConstantChunkerOptions(1, 1)).ok());
@@ -266,9 +265,9 @@ class SignatureTest : public TrajectoryWriterTest {
         [](const std::string& table) -> absl::StatusOr<std::shared_ptr<const tensor::Signature>> {
       if (table == "free") return std::shared_ptr<const tensor::Signature>();
       if (table != "t") return absl::NotFoundError("No such table.");
-      return std::make_shared<const tensor::Signature>(tensor::Signature{
-          {"obs/a", "a", tensor::DType::kInt32, false, {-1, 2}},
-          {"b", "b", tensor::DType::kFloat32, false, {}}});
+      return std::make_shared<const tensor::Signature>(
+          tensor::Signature{{"obs/a", "a", tensor::DType::kInt32, false, {-1, 2}},
+                            {"b", "b", tensor::DType::kFloat32, false, {}}});
     };
     cells_ = Append({Ints({1, 2}, {2}), Float(1), Ints({1, 2, 3}, {3})});
   }

@@ -40,8 +40,8 @@ class StepCutter {
     const int64_t steps = column_.shape[0];
     if (column_.dtype == tensor::DType::kString) {
       const int64_t elements = tensor::NumElements(step_.shape).value_or(0);
-      packed_ = tensor::PackStrings(tensor::UnpackStrings(column_.data, steps * elements,
-                                                          index * elements, elements));
+      packed_ = tensor::PackStrings(
+          tensor::UnpackStrings(column_.data, steps * elements, index * elements, elements));
       step_.data = {reinterpret_cast<const std::byte*>(packed_.data()), packed_.size()};
     } else {
       const size_t bytes = column_.data.size() / steps;
@@ -58,8 +58,8 @@ class StepCutter {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(
-    std::shared_ptr<InsertStreamFactory> factory, WriterOptions options) {
+absl::StatusOr<std::unique_ptr<Writer>> Writer::Create(std::shared_ptr<InsertStreamFactory> factory,
+                                                       WriterOptions options) {
   if (options.max_timesteps < 1 || options.max_timesteps > std::numeric_limits<int32_t>::max()) {
     return base::InvalidArgument("max_timesteps (", options.max_timesteps,
                                  ") must be a positive integer < 2^31");
@@ -105,8 +105,10 @@ absl::Status Writer::CheckStep(absl::Span<const tensor::TensorView> step) const 
   const ChunkBuilder& chunk = *chunks_.back();
   const int64_t columns = static_cast<int64_t>(step.size());
   if (columns != chunk.num_columns()) {
-    return base::InvalidArgument("Number of tensors per timestep was inconsistent. Previously it "
-                                 "was ", chunk.num_columns(), ", but is now ", columns, ".");
+    return base::InvalidArgument(
+        "Number of tensors per timestep was inconsistent. Previously it "
+        "was ",
+        chunk.num_columns(), ", but is now ", columns, ".");
   }
   for (int64_t i = 0; i < columns; ++i) {
     const ColumnBuffer& column = chunk.column(i);
@@ -169,9 +171,10 @@ absl::Status Writer::AppendSequence(absl::Span<const tensor::TensorView> sequenc
       return base::InvalidArgument("AppendSequence called with scalar tensor at index ", i, ".");
     }
     if (sequence[i].shape[0] != sequence[0].shape[0]) {
-      return base::InvalidArgument("AppendSequence called with tensors of non equal batch "
-                                   "dimension: 0: ", SpecText(sequence[0]), ", ", i, ": ",
-                                   SpecText(sequence[i]), ".");
+      return base::InvalidArgument(
+          "AppendSequence called with tensors of non equal batch "
+          "dimension: 0: ",
+          SpecText(sequence[0]), ", ", i, ": ", SpecText(sequence[i]), ".");
     }
     cutters.emplace_back(sequence[i]);
   }
@@ -191,9 +194,10 @@ absl::Status Writer::AppendSequence(absl::Span<const tensor::TensorView> sequenc
 absl::Status Writer::CheckItem(const std::string& table, const tensor::Signature* signature,
                                int64_t num_timesteps) const {
   if (num_timesteps > buffered_steps_) {
-    return base::InvalidArgument("Argument `num_timesteps` is larger than number of buffered "
-                                 "timesteps. Got ", num_timesteps, " but ", buffered_steps_,
-                                 " are buffered.");
+    return base::InvalidArgument(
+        "Argument `num_timesteps` is larger than number of buffered "
+        "timesteps. Got ",
+        num_timesteps, " but ", buffered_steps_, " are buffered.");
   }
   if (num_timesteps > options_.max_timesteps) {
     return base::InvalidArgument("`num_timesteps` must be <= `max_timesteps` (",
@@ -228,8 +232,7 @@ absl::Status Writer::CheckItem(const std::string& table, const tensor::Signature
   return absl::OkStatus();
 }
 
-absl::Status Writer::CreateItem(const std::string& table, int64_t num_timesteps,
-                                double priority) {
+absl::Status Writer::CreateItem(const std::string& table, int64_t num_timesteps, double priority) {
   GR_RETURN_IF_ERROR(CheckOpen("CreateItem"));
   GR_RETURN_IF_ERROR(sender_.status());
   if (num_timesteps < 1) {
@@ -297,9 +300,9 @@ absl::Status Writer::Close(bool retry_on_unavailable) {
   }
   absl::Status flushed = sender_.status();
   if (flushed.ok()) {
-    flushed = FinishAndWait(absl::InfiniteFuture(), retry_on_unavailable
-                                                        ? options_.close_max_unavailable
-                                                        : absl::ZeroDuration());
+    flushed =
+        FinishAndWait(absl::InfiniteFuture(),
+                      retry_on_unavailable ? options_.close_max_unavailable : absl::ZeroDuration());
   }
   sender_.Stop(base::FailedPrecondition("Writer::Close has been called."));
   base::MutexLock lock(&mutex_);

@@ -170,8 +170,8 @@ TEST_F(WriterTest, ChunksMayDifferButNotWithinAnItem) {
 }
 
 TEST_F(WriterTest, ASequenceIsAppendedStepByStep) {
-  ASSERT_TRUE(AppendSequence({Ints({1, 2, 3}, {3}), Text({"a", "b", "cc", "", "e", "f"}, {3, 2})})
-                  .ok());
+  ASSERT_TRUE(
+      AppendSequence({Ints({1, 2, 3}, {3}), Text({"a", "b", "cc", "", "e", "f"}, {3, 2})}).ok());
   EXPECT_EQ(writer().steps(), 3);
   ASSERT_TRUE(Create(2).ok());
   ASSERT_TRUE(AppendSequence({Ints({4}, {1}), Text({"g", "h"}, {1, 2})}).ok());
