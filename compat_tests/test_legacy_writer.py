@@ -56,8 +56,8 @@ def test_several_tables(pair):
     assert (b.data[0].tolist(), b.info.priority) == ([0, 1], 2.0)
 
 
-def test_items_are_there_after_flush(pair):
-    client = pair.serve()
+def test_items_are_there_after_flush(our_client):
+    client = our_client.serve()
     with client.writer(2, chunk_length=2) as writer:
         writer.append([1])
         writer.create_item("t", 1, 1.0)
@@ -66,6 +66,15 @@ def test_items_are_there_after_flush(pair):
         writer.append([2])
         writer.create_item("t", 2, 1.0)
     assert client.size("t") == 2
+
+
+def test_items_are_there_after_close(pair):
+    client = pair.serve()
+    with client.writer(2, chunk_length=2) as writer:
+        for i in range(3):
+            writer.append([i])
+            writer.create_item("t", 1, 1.0)
+    assert client.size("t") == 3
 
 
 @pytest.mark.parametrize("max_in_flight_items", [1, 2, 25, None])
