@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test build test-native test-python test-pythons bench-core check format clean distclean
+.PHONY: help demo test build test-native test-python test-pythons test-import-orders bench-core check format clean distclean
 
 # 3.11 first: the tests against Reverb need it too, and one build then serves both.
 PYTHONS ?= 3.11 3.12 3.13 3.10
@@ -16,6 +16,7 @@ help:
 	@echo 'make build         the Python environment .venv with the native module, for development'
 	@echo 'make test-native   the native tests alone;   make test-python   the Python tests alone'
 	@echo 'make test-pythons  the quick tests on every CPython 3.10 to 3.13 of this machine'
+	@echo 'make test-import-orders  every order of importing TensorFlow, Reverb, PyTorch, JAX and us'
 	@echo 'make bench-core    how fast the core inserts, selects and samples'
 	@echo 'make check         style, layers, exported symbols;   make format   applies the style'
 	@echo 'make clean         removes what was built;   make distclean   and the environments'
@@ -38,6 +39,9 @@ test: build/system
 test-native test-python test-pythons: build/system
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py --pythons 3.10,3.11,3.12,3.13 $(@:test-%=%)
 
+test-import-orders: build/system
+	GEAR_REVERB_FULL=1 "$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
+
 # What needs Reverb beside us is measured only where there is a CPython 3.11.
 bench-core: build/system
 	scripts/setup_venv.sh .venv bench $(PYTHONS)
@@ -56,4 +60,4 @@ clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so
 
 distclean: clean
-	rm -rf .venv .venv-compat
+	rm -rf .venv .venv-compat .venv-newest

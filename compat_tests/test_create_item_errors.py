@@ -80,13 +80,30 @@ def test_keyword_arguments_and_a_bare_column(written):
     assert [leaf.tolist() for leaf in sample.data] == [2.0]
 
 
-@pytest.mark.parametrize("priority", [-1.0, float("inf")])
-def test_priorities_that_no_selector_can_weigh(our_client, priority):
+def test_an_infinite_priority(our_client):
     client = our_client.serve()
     with client.trajectory_writer(1) as writer:
         writer.append([1])
         with pytest.raises(ValueError, match="priority"):
-            writer.create_item("t", priority, [writer.history[0][:]])
+            writer.create_item("t", float("inf"), [writer.history[0][:]])
+
+
+def test_a_negative_priority_that_is_no_weight(pair):
+    client = pair.serve(pair.table(sampler=pair.selectors.MinHeap()))
+    for i in (0, -3, 2):
+        client.insert([i], {"t": float(i)})
+    [[step]] = client.sample("t")
+    assert (step.data[0].item(), step.info.priority) == (-3, -3.0)
+
+
+def test_a_negative_weight(our_lib, bounded):
+    server = our_lib.Server([our_lib.table(sampler=our_lib.selectors.Prioritized(1.0))])
+    client = server.localhost_client()
+    with pytest.raises(ValueError, match="negative"):
+        bounded(client.insert, [1], {"t": -1.0})
+    bounded(client.insert, [1], {"t": 1.0})
+    assert client.server_info()["t"].current_size == 1
+    bounded(server.stop)
 
 
 def test_insert_errors(pair):

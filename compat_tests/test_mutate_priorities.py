@@ -100,8 +100,10 @@ def test_bad_priorities_are_refused(pair, priority):
 
 @pytest.mark.parametrize("priority", [-1.0, float("nan"), float("inf")])
 def test_bad_priorities_change_nothing(our_server, priority):
-    # Whatever the selectors, and wherever in the call.
-    client = our_server.serve(our_server.table(sampler=our_server.selectors.Lifo()))
+    # Wherever in the call. They are weights of the remover here.
+    selectors = our_server.selectors
+    table = our_server.table(sampler=selectors.Lifo(), remover=selectors.Prioritized(1.0))
+    client = our_server.serve(table)
     keys = []
     for i in range(2):
         client.insert([i], {"t": 2.0})

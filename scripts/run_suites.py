@@ -130,7 +130,7 @@ def setup_venv(directory: str, extras: str, *versions: str) -> int:
 
 def pytest(name: str, venv: str, tests: str, *arguments: str) -> Counts:
     report = fresh_reports(name) / "pytest.xml"
-    if not any((ROOT / tests).rglob("test_*.py")):
+    if not (ROOT / tests).is_file() and not any((ROOT / tests).rglob("test_*.py")):
         return Counts().fail(f"{tests}/ has no tests")
     status = run([f"{venv}/bin/python", "-m", "pytest", tests, f"--junitxml={report}", *arguments])
     counts = read_junit(report) if report.is_file() else Counts()
@@ -142,7 +142,8 @@ def pytest(name: str, venv: str, tests: str, *arguments: str) -> Counts:
 def python() -> Counts:
     if setup_venv(".venv", "demo,test,dev", "3.11", "3.12", "3.13", "3.10"):
         return Counts().fail("the virtual environment could not be made")
-    return pytest("python", ".venv", "tests")
+    # The import orders have environments, and a suite, of their own.
+    return pytest("python", ".venv", "tests", "--ignore=tests/test_import_orders.py")
 
 
 def compat() -> Counts:
@@ -152,7 +153,20 @@ def compat() -> Counts:
         return Counts(skipped=1, notes=[note])
     if status:
         return Counts().fail("the virtual environment could not be made")
-    return pytest("compat", ".venv-compat", "compat_tests")
+    counts = pytest("compat", ".venv-compat", "compat_tests")
+    # Here there is a TensorFlow to compare with.
+    counts.add(pytest("compat-signature", ".venv-compat", "tests/test_signature.py"))
+    return counts
+
+
+def imports() -> Counts:
+    status = run(["scripts/make_import_envs.sh"])
+    if status in (3, 4):
+        reason = {3: "no CPython for an environment", 4: "not enough room on the disk"}[status]
+        return Counts(skipped=1, notes=[f"the import orders: {reason}"])
+    if status:
+        return Counts().fail("the environments could not be made")
+    return pytest("imports", ".venv", "tests/test_import_orders.py")
 
 
 def pythons(versions: list[str]) -> Counts:
@@ -199,6 +213,7 @@ def main() -> int:
         "native": lambda: native("native", "native", ""),
         "python": python,
         "compat": compat,
+        "imports": imports,
         "asan": lambda: native("asan", "asan", "address,undefined"),
         "tsan": lambda: native("tsan", "tsan", "thread"),
         "pythons": lambda: pythons(options.pythons.split(",")),

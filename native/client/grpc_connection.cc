@@ -23,8 +23,27 @@ bool IsOnThisHost(const std::string& address) {
          absl::StartsWith(address, "[::1]") || absl::StartsWith(address, "unix:");
 }
 
+// gRPC's callback threads end with the last channel that used them, and abort the process if that
+// one is released in a callback of theirs, as the end of a call can do. So a channel that goes
+// nowhere, but has made a call, stays for good.
+void KeepCallbackThreads() {
+  static const bool kept = [] {
+    struct Call {
+      grpc::GenericStub stub{grpc::CreateCustomChannel("", nullptr, {})};
+      grpc::ClientContext context;
+      grpc::ByteBuffer request, response;
+    };
+    auto* call = new Call;
+    call->stub.UnaryCall(&call->context, "/", grpc::StubOptions(), &call->request, &call->response,
+                         [](grpc::Status) {});
+    return true;
+  }();
+  (void)kept;
+}
+
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   NoteGrpcUse();
+  KeepCallbackThreads();
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   arguments.SetMaxSendMessageSize(-1);

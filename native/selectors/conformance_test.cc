@@ -1,5 +1,6 @@
 // The contract of Selector, checked on every strategy.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
@@ -179,6 +180,7 @@ TEST_P(SelectorTest, ErrorsLeaveTheStateUntouched) {
       -1.0, -std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::infinity(),
       -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
   for (const double priority : bad) {
+    if (std::isfinite(priority) && TakesNegative(GetParam())) continue;
     expect_refused(selector->Insert({1, 3}, {9.0, priority}), StatusCode::kInvalidArgument);
     expect_refused(selector->Update({5, 2}, {9.0, priority}), StatusCode::kInvalidArgument);
   }

@@ -25,6 +25,10 @@ bool IsDeterministic(const SelectorOptions& options) {
          !std::holds_alternative<PrioritizedOptions>(options);
 }
 
+bool TakesNegative(const SelectorOptions& options) {
+  return !std::holds_alternative<PrioritizedOptions>(options);
+}
+
 std::string ToString(const SelectorOptions& options) {
   return std::visit(Overloaded{
                         [](const FifoOptions&) { return std::string("Fifo"); },

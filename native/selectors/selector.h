@@ -43,12 +43,14 @@ using SelectorOptions =
     std::variant<FifoOptions, LifoOptions, UniformOptions, PrioritizedOptions, HeapOptions>;
 
 bool IsDeterministic(const SelectorOptions& options);
+// Whether priorities may be below 0: not where they are weights.
+bool TakesNegative(const SelectorOptions& options);
 // "Prioritized(priority_exponent=0.8)".
 std::string ToString(const SelectorOptions& options);
 
 // Thread-compatible. Every operation on a batch is the same as its elements one after another.
 // Preconditions (checked with an error, nothing done in part): Insert takes slots that are absent
-// and Update and Erase slots that are present; priorities are finite and not negative.
+// and Update and Erase slots that are present; priorities are finite, and TakesNegative or >= 0.
 class Selector {
  public:
   virtual ~Selector() = default;

@@ -85,7 +85,8 @@ class Table : public std::enable_shared_from_this<Table> {
   // Inserts when the limiter allows; a live key is updated in place (priority and trajectory
   // of the new item) at once, without counting as an insert. Then, while there are more than
   // max_size items, the remover picks one of all of them, the new one included. The trajectory
-  // must have been checked. INVALID_ARGUMENT (negative or not finite priority),
+  // must have been checked. INVALID_ARGUMENT (priority not finite, or negative where a
+  // Prioritized selector makes it a weight),
   // DEADLINE_EXCEEDED, CANCELLED (Cancel or Close).
   WaitId InsertOrAssignAsync(Item item, absl::Time deadline, InsertDone done);
   absl::Status InsertOrAssign(Item item, absl::Time deadline = absl::InfiniteFuture());
@@ -101,7 +102,7 @@ class Table : public std::enable_shared_from_this<Table> {
   // Takes a waiting call out of its queue; its callback gets CANCELLED. No effect if it is done.
   void Cancel(WaitId id);
 
-  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a negative or infinite
+  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a (so) negative or infinite
   // priority of a known key and for NaN, naming the key: then nothing changes. CANCELLED once
   // closed.
   absl::Status MutateItems(absl::Span<const KeyWithPriority> updates,

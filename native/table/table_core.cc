@@ -9,10 +9,11 @@
 
 namespace gear_reverb::table {
 
-absl::Status CheckPriority(uint64_t key, double priority) {
+absl::Status TableCore::CheckPriority(uint64_t key, double priority) const {
   const char* const problem = std::isnan(priority)       ? "Priority must not be NaN."
-                              : priority < 0             ? "Priority must not be negative."
                               : !std::isfinite(priority) ? "Priority must be finite."
+                              : priority < 0 && !takes_negative_
+                                  ? "Priority must not be negative."
                                                          : nullptr;
   if (problem == nullptr) return absl::OkStatus();
   return base::InvalidArgument(problem, " Item ", key, " was given ", priority, ".");
@@ -39,6 +40,8 @@ TableCore::TableCore(TableOptions options, std::unique_ptr<selectors::Selector> 
                      std::unique_ptr<selectors::Selector> remover,
                      rate_limiter::RateLimiter limiter)
     : options_(std::move(options)),
+      takes_negative_(selectors::TakesNegative(options_.sampler) &&
+                      selectors::TakesNegative(options_.remover)),
       sampler_(std::move(sampler)),
       remover_(std::move(remover)),
       limiter_(std::move(limiter)),

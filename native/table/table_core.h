@@ -20,9 +20,6 @@
 
 namespace gear_reverb::table {
 
-// INVALID_ARGUMENT naming the key, unless `priority` is finite and not negative.
-absl::Status CheckPriority(uint64_t key, double priority);
-
 // Thread-compatible. Nothing waits, and no trajectory is freed, here: see Changes. Whether the
 // limiter allows an insert or a draw is for the caller to ask.
 class TableCore {
@@ -57,6 +54,10 @@ class TableCore {
   absl::Status DrawKeys(absl::Span<uint64_t> keys, absl::Span<double> probabilities);
   absl::Status InsertKeys(absl::Span<const uint64_t> keys, absl::Span<const double> priorities);
 
+  // INVALID_ARGUMENT naming the key, unless `priority` is finite and, where it is a weight, not
+  // negative. Needs no lock.
+  absl::Status CheckPriority(uint64_t key, double priority) const;
+
   int64_t size() const { return items_.size(); }
   const rate_limiter::RateLimiter& limiter() const { return limiter_; }
   const TableOptions& options() const { return options_; }
@@ -74,6 +75,7 @@ class TableCore {
   void Notify(void (Extension::*event)(const Item&), Slot slot);
 
   const TableOptions options_;
+  const bool takes_negative_;  // Priorities below 0.
   ItemStore items_;
   const std::unique_ptr<selectors::Selector> sampler_, remover_;
   rate_limiter::RateLimiter limiter_;

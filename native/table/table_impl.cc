@@ -52,7 +52,7 @@ Table::WaitId Table::Impl::Insert(Item item, absl::Time deadline, InsertDone don
   InsertCall call{std::move(item), std::move(done)};
   AfterLock after;
   WaitId id = 0;
-  if (absl::Status valid = CheckPriority(call.item.key, call.item.priority); !valid.ok()) {
+  if (absl::Status valid = core_->CheckPriority(call.item.key, call.item.priority); !valid.ok()) {
     after.inserts.emplace_back(std::move(call), std::move(valid));
   } else {
     base::MutexLock lock(&mutex_);

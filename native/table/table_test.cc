@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <limits>
 
 #include "native/table/table_test_util.h"
@@ -126,7 +127,9 @@ TEST_F(TableTest, MutateUpdatesThenDeletesAndIgnoresUnknownKeys) {
 TEST_F(TableTest, BadPrioritiesAreNamedAndChangeNothing) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  Open();
+  TableOptions options = Options();
+  options.remover = selectors::PrioritizedOptions{1};
+  Open(std::move(options));
   Insert(1, 1);
   for (const double bad : {-1., kInf, kNan}) {
     const auto inserted = table->InsertOrAssign(MakeItem(5, bad));
@@ -139,6 +142,18 @@ TEST_F(TableTest, BadPrioritiesAreNamedAndChangeNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(table->MutateItems({{99, kNan}}, {})));
   EXPECT_EQ(table->Snapshot().items[0].priority, 1);
   EXPECT_TRUE(absl::IsInvalidArgument(table->Sample(0).status()));
+}
+
+TEST_F(TableTest, APriorityThatIsNoWeightMayBeNegative) {
+  TableOptions options = Options();
+  options.sampler = selectors::HeapOptions{/*min_heap=*/true};
+  Open(std::move(options));
+  for (const auto& [key, priority] : std::vector<std::pair<uint64_t, double>>{{1, 0}, {2, -3}, {3, 2}}) {
+    EXPECT_TRUE(Insert(key, priority));
+  }
+  EXPECT_THAT(Sample(1), ElementsAre(2));
+  ASSERT_TRUE(table->MutateItems({{3, -4}}, {}).ok());
+  EXPECT_THAT(Sample(1), ElementsAre(3));
 }
 
 TEST_F(TableTest, OptionsAreChecked) {
@@ -256,7 +271,7 @@ TEST_F(TableTest, InsertKeysAllOrNothing) {
   EXPECT_TRUE(absl::IsAlreadyExists(table->InsertKeys({2}, {1})));
   EXPECT_TRUE(table->InsertKeys({}, {}).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(table->InsertKeys({3, 4}, {1, 1})));
-  EXPECT_TRUE(absl::IsInvalidArgument(table->InsertKeys({3}, {-1})));
+  EXPECT_TRUE(absl::IsInvalidArgument(table->InsertKeys({3}, {std::nan("")})));
   EXPECT_TRUE(absl::IsInvalidArgument(table->InsertKeys({3}, {})));
   Keys keys(2);
   std::vector<double> probabilities(1);
@@ -323,7 +338,7 @@ TEST_F(TableTest, ASnapshotThatCannotBeRestoredChangesNothing) {
     return absl::IsInvalidArgument(table->Restore(snapshot));
   };
   EXPECT_TRUE(fails([](auto& s) { s.items[1].key = s.items[0].key; }));
-  EXPECT_TRUE(fails([](auto& s) { s.items[1].priority = -1; }));
+  EXPECT_TRUE(fails([](auto& s) { s.items[1].priority = std::nan(""); }));
   EXPECT_TRUE(fails([](auto& s) { s.items[1].times_sampled = -1; }));
   EXPECT_TRUE(fails([](auto& s) { s.info.counts.inserts = 7; }));
   EXPECT_TRUE(fails([](auto& s) { s.info.counts.samples = -1; }));

@@ -55,8 +55,8 @@ void PendingColumn::Add(const std::shared_ptr<ChunkBuilder>& chunk, int32_t offs
 
 absl::Status CheckPriority(double priority) {
   if (std::isnan(priority)) return base::InvalidArgument("`priority` must not be nan.");
-  if (!std::isfinite(priority) || priority < 0) {
-    return base::InvalidArgument("`priority` must be finite and >= 0 but got ", priority, ".");
+  if (!std::isfinite(priority)) {
+    return base::InvalidArgument("`priority` must be finite but got ", priority, ".");
   }
   return absl::OkStatus();
 }

@@ -38,7 +38,7 @@ struct PendingItem {
   std::vector<PendingColumn> columns;
 };
 
-// INVALID_ARGUMENT unless finite and >= 0.
+// INVALID_ARGUMENT unless finite. (Some tables take no negative ones; they tell.)
 absl::Status CheckPriority(double priority);
 
 // Thread-compatible: guarded by its writer's lock, as the chunks are.

@@ -57,7 +57,7 @@ class TrajectoryWriter {
 
   // INVALID_ARGUMENT naming the column unless: there is a column; every column has a cell; its
   // cells are this writer's, not expired, and equal in dtype and shape; a squeezed column has one
-  // cell; there is a squeeze flag per column; the priority is finite and >= 0; and the columns fit
+  // cell; there is a squeeze flag per column; the priority is finite; and the columns fit
   // the table's signature.
   absl::Status CreateItem(const std::string& table, double priority,
                           absl::Span<const Cells> columns, const std::vector<bool>& squeeze,

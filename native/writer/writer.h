@@ -54,7 +54,7 @@ class Writer {
 
   // An item of the last `num_timesteps` steps. INVALID_ARGUMENT unless that many are buffered and
   // at most max_timesteps, they agree in dtypes and shapes and fit the table's signature, and the
-  // priority is finite and >= 0.
+  // priority is finite.
   absl::Status CreateItem(const std::string& table, int64_t num_timesteps, double priority);
 
   // Finishes the chunks of unsent items and waits for all confirmations.
