@@ -31,7 +31,8 @@ void KeepCallbackThreads() {
     struct Call {
       grpc::GenericStub stub{grpc::CreateCustomChannel("", nullptr, {})};
       grpc::ClientContext context;
-      grpc::ByteBuffer request, response;
+      grpc::ByteBuffer request = rpc::MessageWriter().TakeByteBuffer();
+      grpc::ByteBuffer response;
     };
     auto* call = new Call;
     call->stub.UnaryCall(&call->context, "/", grpc::StubOptions(), &call->request, &call->response,

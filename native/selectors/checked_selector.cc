@@ -17,8 +17,9 @@ absl::Status CheckPriorities(absl::Span<const Slot> slots, absl::Span<const doub
   }
   for (size_t i = 0; i < slots.size(); ++i) {
     if (!std::isfinite(priorities[i]) || (priorities[i] < 0 && !takes_negative)) {
-      return base::InvalidArgument("Priority must be finite", takes_negative ? "" : " and not negative",
-                                   ", but slot ", slots[i], " got ", priorities[i], ".");
+      return base::InvalidArgument("Priority must be finite",
+                                   takes_negative ? "" : " and not negative", ", but slot ",
+                                   slots[i], " got ", priorities[i], ".");
     }
   }
   return absl::OkStatus();

@@ -102,9 +102,9 @@ class Table : public std::enable_shared_from_this<Table> {
   // Takes a waiting call out of its queue; its callback gets CANCELLED. No effect if it is done.
   void Cancel(WaitId id);
 
-  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a (so) negative or infinite
-  // priority of a known key and for NaN, naming the key: then nothing changes. CANCELLED once
-  // closed.
+  // Updates, then deletes; unknown keys are ignored. INVALID_ARGUMENT for a (so) negative or
+  // infinite priority of a known key and for NaN, naming the key: then nothing changes. CANCELLED
+  // once closed.
   absl::Status MutateItems(absl::Span<const KeyWithPriority> updates,
                            absl::Span<const uint64_t> deletes);
 

@@ -10,11 +10,10 @@
 namespace gear_reverb::table {
 
 absl::Status TableCore::CheckPriority(uint64_t key, double priority) const {
-  const char* const problem = std::isnan(priority)       ? "Priority must not be NaN."
-                              : !std::isfinite(priority) ? "Priority must be finite."
-                              : priority < 0 && !takes_negative_
-                                  ? "Priority must not be negative."
-                                                         : nullptr;
+  const char* const problem = std::isnan(priority)               ? "Priority must not be NaN."
+                              : !std::isfinite(priority)         ? "Priority must be finite."
+                              : priority < 0 && !takes_negative_ ? "Priority must not be negative."
+                                                                 : nullptr;
   if (problem == nullptr) return absl::OkStatus();
   return base::InvalidArgument(problem, " Item ", key, " was given ", priority, ".");
 }

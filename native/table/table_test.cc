@@ -148,7 +148,8 @@ TEST_F(TableTest, APriorityThatIsNoWeightMayBeNegative) {
   TableOptions options = Options();
   options.sampler = selectors::HeapOptions{/*min_heap=*/true};
   Open(std::move(options));
-  for (const auto& [key, priority] : std::vector<std::pair<uint64_t, double>>{{1, 0}, {2, -3}, {3, 2}}) {
+  for (const auto& [key, priority] :
+       std::vector<std::pair<uint64_t, double>>{{1, 0}, {2, -3}, {3, 2}}) {
     EXPECT_TRUE(Insert(key, priority));
   }
   EXPECT_THAT(Sample(1), ElementsAre(2));

@@ -250,7 +250,8 @@ TEST_F(TrajectoryWriterTest, BadItemsAreRefusedAndNothingIsSent) {
 
 TEST_F(TrajectoryWriterTest, APriorityMustBeFinite) {
   const auto a = AppendInt(1);
-  for (double bad : {std::nan(""), -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()}) {
+  for (double bad : {std::nan(""), -std::numeric_limits<double>::infinity(),
+                     std::numeric_limits<double>::infinity()}) {
     EXPECT_TRUE(absl::IsInvalidArgument(writer().CreateItem("t", bad, {{a}}, {false})));
   }
   for (double good : {0.0, -1.0}) {
