@@ -80,14 +80,6 @@ def test_keyword_arguments_and_a_bare_column(written):
     assert [leaf.tolist() for leaf in sample.data] == [2.0]
 
 
-def test_an_infinite_priority(our_client):
-    client = our_client.serve()
-    with client.trajectory_writer(1) as writer:
-        writer.append([1])
-        with pytest.raises(ValueError, match="priority"):
-            writer.create_item("t", float("inf"), [writer.history[0][:]])
-
-
 def test_a_negative_priority_that_is_no_weight(pair):
     client = pair.serve(pair.table(sampler=pair.selectors.MinHeap()))
     for i in (0, -3, 2):

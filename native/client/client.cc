@@ -20,18 +20,23 @@ constexpr absl::Duration kHelloTimeout = absl::Seconds(2);
 
 absl::StatusOr<std::shared_ptr<Connection>> Client::GetConnection(absl::Time deadline) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  const uint64_t services_seen = service::LocalServicesSeen();
   {
     base::MutexLock lock(&mutex_);
     if (local_ != nullptr && local_->usable()) return local_;
     local_ = nullptr;
+    if (services_asked_for_ == services_seen) return grpc_;
   }
-  if (!service::HasLocalServices()) return grpc_;
   const auto token = grpc_->Hello(std::min(deadline, absl::Now() + kHelloTimeout));
   if (absl::IsCancelled(token.status())) return token.status();
-  if (!token.ok()) return grpc_;  // Not there (the call itself will tell) or not one of ours.
-  std::shared_ptr<service::ReplayService> service = service::FindLocalService(*token);
-  if (service == nullptr) return grpc_;
+  if (!token.ok() && !absl::IsUnimplemented(token.status())) {
+    return grpc_;  // Not there, as the call itself will tell.
+  }
+  std::shared_ptr<service::ReplayService> service;
+  if (token.ok()) service = service::FindLocalService(*token);
   base::MutexLock lock(&mutex_);
+  services_asked_for_ = services_seen;
+  if (service == nullptr) return grpc_;
   local_ = std::make_shared<InprocConnection>(std::move(service));
   return local_;
 }

@@ -44,6 +44,8 @@ class Client final : public writer::InsertStreamFactory,
 
   base::Mutex mutex_;
   std::shared_ptr<Connection> local_ ABSL_GUARDED_BY(mutex_);
+  // The server is none of the first so many services of this process, `local_` excepted.
+  uint64_t services_asked_for_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<std::string, std::shared_ptr<const tensor::Signature>> signatures_
       ABSL_GUARDED_BY(mutex_);
 };

@@ -12,6 +12,7 @@ namespace {
 struct Registry {
   base::Mutex mutex;
   absl::flat_hash_map<std::string, std::weak_ptr<ReplayService>> services ABSL_GUARDED_BY(mutex);
+  uint64_t seen ABSL_GUARDED_BY(mutex) = 0;
 };
 
 Registry* registry = nullptr;
@@ -34,6 +35,7 @@ void RegisterLocalService(const std::shared_ptr<ReplayService>& service) {
   Registry& local = GetRegistry();
   base::MutexLock lock(&local.mutex);
   local.services[service->token()] = service;
+  ++local.seen;
 }
 
 void UnregisterLocalService(const std::string& token) {
@@ -42,10 +44,10 @@ void UnregisterLocalService(const std::string& token) {
   local.services.erase(token);
 }
 
-bool HasLocalServices() {
+uint64_t LocalServicesSeen() {
   Registry& local = GetRegistry();
   base::MutexLock lock(&local.mutex);
-  return !local.services.empty();
+  return local.seen;
 }
 
 std::shared_ptr<ReplayService> FindLocalService(const std::string& token) {

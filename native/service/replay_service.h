@@ -74,7 +74,7 @@ class ReplayService {
 // The running service of this process that has `token`, or null. A process that was forked from
 // one with servers has none.
 std::shared_ptr<ReplayService> FindLocalService(const std::string& token);
-// Whether this process has any.
-bool HasLocalServices();
+// How many services this process has had so far, those that stopped included.
+uint64_t LocalServicesSeen();
 
 }  // namespace gear_reverb::service
