@@ -9,6 +9,7 @@
 #include "native/codec/wire_strings.h"
 #include "native/rpc/fields.h"
 #include "native/rpc/parse.h"
+#include "native/rpc/shape_codec.h"
 #include "native/tensor/packed_strings.h"
 
 namespace gear_reverb::rpc {
@@ -26,16 +27,6 @@ struct TensorMessage {
   absl::string_view content;
   std::vector<absl::string_view> strings;
 };
-
-MessageWriter EncodeShape(const tensor::Shape& shape) {
-  MessageWriter message;
-  for (int64_t size : shape) {
-    MessageWriter axis;
-    if (size != 0) axis.AddInt64(field::axis::kSize, size);
-    message.AddMessage(field::tensor_shape::kAxes, std::move(axis));
-  }
-  return message;
-}
 
 MessageWriter EncodeTensor(const storage::ChunkPtr& chunk, const ChunkColumn& column,
                            Compression compression) {
@@ -55,27 +46,6 @@ MessageWriter EncodeTensor(const storage::ChunkPtr& chunk, const ChunkColumn& co
   return message;
 }
 
-absl::Status ReadShape(protozero::pbf_reader reader, tensor::Shape* shape) {
-  while (reader.next()) {
-    if (reader.tag() == field::tensor_shape::kAxes) {
-      protozero::pbf_reader axis = reader.get_message();
-      int64_t size = 0;
-      while (axis.next()) {
-        if (axis.tag() == field::axis::kSize) {
-          size = axis.get_int64();
-        } else {
-          axis.skip();
-        }
-      }
-      if (shape->size() == 254) return base::InvalidArgument("Tensor has too many axes.");
-      shape->push_back(size);
-    } else {
-      reader.skip();
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<TensorMessage> ReadTensor(protozero::pbf_reader reader) {
   TensorMessage tensor;
   while (reader.next()) {
@@ -88,9 +58,11 @@ absl::StatusOr<TensorMessage> ReadTensor(protozero::pbf_reader reader) {
         tensor.dtype = static_cast<DType>(number);
         break;
       }
-      case field::tensor_proto::kShape:
-        GR_RETURN_IF_ERROR(ReadShape(reader.get_message(), &tensor.shape));
+      case field::tensor_proto::kShape: {
+        GR_ASSIGN_OR_RETURN(ShapeMessage shape, ReadShape(reader.get_message()));
+        tensor.shape = std::move(shape.shape);
         break;
+      }
       case field::tensor_proto::kContent: tensor.content = ToStringView(reader.get_view()); break;
       case field::tensor_proto::kStringValues:
         tensor.strings.push_back(ToStringView(reader.get_view()));

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "native/rpc/fields.h"
 #include "native/rpc/parse.h"
+#include "native/rpc/shape_codec.h"
 
 namespace gear_reverb::rpc {
 namespace {
@@ -49,34 +49,18 @@ class SignatureReader {
     while (reader.next()) {
       switch (reader.tag()) {
         case kSpecName: spec.name = reader.get_string(); break;
-        case kSpecShape: ReadShape(reader.get_message(), &spec); break;
+        case kSpecShape: {
+          GR_ASSIGN_OR_RETURN(ShapeMessage shape, ReadShape(reader.get_message()));
+          spec.shape = std::move(shape.shape);
+          spec.unknown_rank = shape.unknown_rank;
+          break;
+        }
         case kSpecDtype: spec.dtype = static_cast<tensor::DType>(reader.get_int32()); break;
         default: reader.skip();
       }
     }
     leaves_.push_back(std::move(spec));
     return absl::OkStatus();
-  }
-
-  static void ReadShape(protozero::pbf_reader reader, tensor::TensorSpec* spec) {
-    while (reader.next()) {
-      if (reader.tag() == field::tensor_shape::kAxes) {
-        protozero::pbf_reader axis = reader.get_message();
-        int64_t size = 0;
-        while (axis.next()) {
-          if (axis.tag() == field::axis::kSize) {
-            size = axis.get_int64();
-          } else {
-            axis.skip();
-          }
-        }
-        spec->shape.push_back(size);
-      } else if (reader.tag() == field::tensor_shape::kUnknownRank) {
-        spec->unknown_rank = reader.get_bool();
-      } else {
-        reader.skip();
-      }
-    }
   }
 
   absl::Status ReadSequence(protozero::pbf_reader reader, const std::string& path, int depth) {
