@@ -135,7 +135,7 @@ TEST_F(InprocConnectionTest, SamplerGivesWhatWasAskedForAndEnds) {
   Recorder recorder;
   auto stream = connection_->OpenInsertStream(recorder.Events());
   ASSERT_TRUE(stream->Send(MakeItem(7), {}).ok());
-  auto sampler = MakeSampler({.max_samples = 5, .max_in_flight = 2});
+  auto sampler = MakeSampler({.table = "t", .max_samples = 5, .max_in_flight = 2});
   for (int i = 1; i <= 5; ++i) {
     const auto sample = sampler->Next();
     ASSERT_TRUE(sample.ok() && sample->has_value());
@@ -150,14 +150,14 @@ TEST_F(InprocConnectionTest, DrawsNoMoreThanIsInFlight) {
   Recorder recorder;
   auto stream = connection_->OpenInsertStream(recorder.Events());
   ASSERT_TRUE(stream->Send(MakeItem(7), {}).ok());
-  auto sampler = MakeSampler({.max_samples = 100, .max_in_flight = 3});
+  auto sampler = MakeSampler({.table = "t", .max_samples = 100, .max_in_flight = 3});
   ASSERT_TRUE(sampler->Next().ok());
   sampler = nullptr;
   EXPECT_EQ(service_->tables()[0]->info().counts.samples, 3);
 }
 
 TEST_F(InprocConnectionTest, ALimiterTimeoutHasReverbsText) {
-  auto sampler = MakeSampler({.rate_limiter_timeout = absl::Milliseconds(20)});
+  auto sampler = MakeSampler({.table = "t", .rate_limiter_timeout = absl::Milliseconds(20)});
   const auto sample = sampler->Next();
   EXPECT_TRUE(absl::IsDeadlineExceeded(sample.status()));
   EXPECT_EQ(sample.status().message(), table::kRateLimiterTimeout);
@@ -206,7 +206,7 @@ TEST_F(InprocConnectionTest, WritersAndSamplersInManyThreads) {
       EXPECT_EQ(recorder.WaitForConfirmed(kItems).size(), static_cast<size_t>(kItems));
     });
     threads.emplace_back([&] {
-      auto sampler = MakeSampler({.max_samples = kItems, .max_in_flight = 8});
+      auto sampler = MakeSampler({.table = "t", .max_samples = kItems, .max_in_flight = 8});
       for (int i = 0; i < kItems; ++i) {
         const auto sample = sampler->Next();
         ASSERT_TRUE(sample.ok());
