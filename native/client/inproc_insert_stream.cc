@@ -117,17 +117,20 @@ class InprocInsertStream final : public writer::InsertStream {
     for (const storage::ChunkPtr& chunk : item.trajectory->chunks()) {
       if (session_.FindChunk(chunk->key()) == nullptr) GR_RETURN_IF_ERROR(CopyIn(*chunk));
     }
-    table::Item message;
-    message.key = item.key;
-    message.priority = item.priority;
-    GR_ASSIGN_OR_RETURN(message.trajectory, Translate(*item.trajectory));
+    std::vector<service::InsertSession::NewItem> items(1);
+    auto& [table, insertion] = items[0];
+    GR_ASSIGN_OR_RETURN(table, session_.FindTable(item.table));
+    insertion.item.key = item.key;
+    insertion.item.priority = item.priority;
+    GR_ASSIGN_OR_RETURN(insertion.item.trajectory, Translate(*item.trajectory));
+    insertion.done = [confirmations = confirmations_, service = service_,
+                      key = item.key](absl::Status status) {
+      confirmations->ItemDone(key, service->Explain(std::move(status)));
+    };
+    GR_RETURN_IF_ERROR(session_.KeepOnly(keep_chunk_keys));
     confirmations_->ItemSent();
-    GR_RETURN_IF_ERROR(session_.AddItem(
-        item.table, std::move(message),
-        [confirmations = confirmations_, service = service_, key = item.key](absl::Status status) {
-          confirmations->ItemDone(key, service->Explain(std::move(status)));
-        }));
-    return session_.KeepOnly(keep_chunk_keys);
+    session_.AddItems(std::move(items));
+    return absl::OkStatus();
   }
 
   absl::Status CopyIn(const storage::Chunk& chunk) {

@@ -82,28 +82,36 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
                           rpc::DecodeChunk(chunk_message, session_.service().arena()));
       session_.AddChunk(std::move(chunk));
     }
+    if (request.items.empty()) return absl::OkStatus();
+    // All or nothing: an item that is wrong keeps the message's others out too.
+    std::vector<service::InsertSession::NewItem> items;
+    items.reserve(request.items.size());
     for (absl::string_view item_message : request.items) {
-      GR_RETURN_IF_ERROR(InsertItem(item_message));
+      GR_ASSIGN_OR_RETURN(service::InsertSession::NewItem item, ReadItem(item_message));
+      items.push_back(std::move(item));
     }
-    return request.items.empty() ? absl::OkStatus() : session_.KeepOnly(request.keep_chunk_keys);
-  }
-
-  absl::Status InsertItem(absl::string_view item_message) {
-    GR_ASSIGN_OR_RETURN(const rpc::ItemMessage message, rpc::DecodeItem(item_message));
-    table::Item item;
-    item.key = message.key;
-    item.priority = message.priority;
-    GR_ASSIGN_OR_RETURN(item.trajectory, rpc::ResolveTrajectory(message, [this](uint64_t key) {
-                          return session_.FindChunk(key);
-                        }));
+    GR_RETURN_IF_ERROR(session_.KeepOnly(request.keep_chunk_keys));
     {
       base::MutexLock lock(&mutex_);
-      ++pending_items_;
+      pending_items_ += items.size();
     }
-    return session_.AddItem(message.table, std::move(item),
-                            [weak = weak_from_this(), key = message.key](absl::Status status) {
-                              if (auto self = weak.lock()) self->OnItemDone(key, std::move(status));
-                            });
+    session_.AddItems(std::move(items));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<service::InsertSession::NewItem> ReadItem(absl::string_view item_message) {
+    GR_ASSIGN_OR_RETURN(const rpc::ItemMessage message, rpc::DecodeItem(item_message));
+    service::InsertSession::NewItem item;
+    GR_ASSIGN_OR_RETURN(item.table, session_.FindTable(message.table));
+    item.insertion.item.key = message.key;
+    item.insertion.item.priority = message.priority;
+    GR_ASSIGN_OR_RETURN(
+        item.insertion.item.trajectory,
+        rpc::ResolveTrajectory(message, [this](uint64_t key) { return session_.FindChunk(key); }));
+    item.insertion.done = [weak = weak_from_this(), key = message.key](absl::Status status) {
+      if (auto self = weak.lock()) self->OnItemDone(key, std::move(status));
+    };
+    return item;
   }
 
   void OnItemDone(uint64_t key, absl::Status status) {

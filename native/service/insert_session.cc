@@ -17,13 +17,22 @@ storage::ChunkPtr InsertSession::FindChunk(uint64_t key) const {
   return found == chunks_.end() ? nullptr : found->second;
 }
 
-absl::Status InsertSession::AddItem(const std::string& table, table::Item item,
-                                    table::Table::InsertDone done) {
-  if (table_ == nullptr || table_->name() != table) {
-    GR_ASSIGN_OR_RETURN(table_, service_->FindTable(table));
+absl::StatusOr<std::shared_ptr<table::Table>> InsertSession::FindTable(const std::string& name) {
+  if (table_ == nullptr || table_->name() != name) {
+    GR_ASSIGN_OR_RETURN(table_, service_->FindTable(name));
   }
-  table_->InsertOrAssignAsync(std::move(item), absl::InfiniteFuture(), std::move(done));
-  return absl::OkStatus();
+  return table_;
+}
+
+void InsertSession::AddItems(std::vector<NewItem> items) {
+  for (auto item = items.begin(); item != items.end();) {
+    const std::shared_ptr<table::Table> table = item->table;
+    std::vector<table::Table::Insertion> batch;
+    for (; item != items.end() && item->table == table; ++item) {
+      batch.push_back(std::move(item->insertion));
+    }
+    table->InsertOrAssignBatchAsync(std::move(batch), absl::InfiniteFuture());
+  }
 }
 
 absl::Status InsertSession::KeepOnly(absl::Span<const uint64_t> chunk_keys) {

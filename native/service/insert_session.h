@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -23,9 +24,16 @@ class InsertSession {
   // Null if the session does not hold it.
   storage::ChunkPtr FindChunk(uint64_t key) const;
 
-  // `done` is called once, now or later, unless an error is returned. The item's trajectory must
-  // have been checked. NOT_FOUND for an unknown table.
-  absl::Status AddItem(const std::string& table, table::Item item, table::Table::InsertDone done);
+  // An item on its way to its table; `done` is called once, now or later.
+  struct NewItem {
+    std::shared_ptr<table::Table> table;
+    table::Table::Insertion insertion;
+  };
+  // NOT_FOUND for an unknown table.
+  absl::StatusOr<std::shared_ptr<table::Table>> FindTable(const std::string& name);
+  // In order; items of one table that follow each other go in together. Their trajectories must
+  // have been checked.
+  void AddItems(std::vector<NewItem> items);
 
   // Drops all chunks but these. FAILED_PRECONDITION (nothing dropped) if one is not held.
   absl::Status KeepOnly(absl::Span<const uint64_t> chunk_keys);

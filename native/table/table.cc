@@ -55,6 +55,11 @@ Table::WaitId Table::InsertOrAssignAsync(Item item, absl::Time deadline, InsertD
   return impl_->Insert(std::move(item), deadline, std::move(done));
 }
 
+std::vector<Table::WaitId> Table::InsertOrAssignBatchAsync(std::vector<Insertion> batch,
+                                                           absl::Time deadline) {
+  return impl_->InsertBatch(std::move(batch), deadline);
+}
+
 absl::Status Table::InsertOrAssign(Item item, absl::Time deadline) {
   const auto pending = std::make_shared<Pending<absl::Status>>();
   const WaitId id = InsertOrAssignAsync(std::move(item), deadline, [pending](absl::Status status) {

@@ -76,6 +76,10 @@ class Table : public std::enable_shared_from_this<Table> {
  public:
   using WaitId = uint64_t;  // 0: nothing waits (the callback has run or is about to).
   using InsertDone = absl::AnyInvocable<void(absl::Status)>;
+  struct Insertion {
+    Item item;
+    InsertDone done;
+  };
   using SampleDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<SampledItem>>)>;
 
   // INVALID_ARGUMENT naming the option.
@@ -86,10 +90,11 @@ class Table : public std::enable_shared_from_this<Table> {
   // of the new item) at once, without counting as an insert. Then, while there are more than
   // max_size items, the remover picks one of all of them, the new one included. The trajectory
   // must have been checked. INVALID_ARGUMENT (priority not finite, or negative where a
-  // Prioritized selector makes it a weight),
-  // DEADLINE_EXCEEDED, CANCELLED (Cancel or Close).
+  // Prioritized selector makes it a weight), DEADLINE_EXCEEDED, CANCELLED (Cancel or Close).
   WaitId InsertOrAssignAsync(Item item, absl::Time deadline, InsertDone done);
   absl::Status InsertOrAssign(Item item, absl::Time deadline = absl::InfiniteFuture());
+  // The same, one after another, under one lock; the callbacks come after all of them.
+  std::vector<WaitId> InsertOrAssignBatchAsync(std::vector<Insertion> batch, absl::Time deadline);
 
   // Draws between 1 and `max_items` items as soon as one may be drawn, one after another: an item
   // that reaches max_times_sampled is removed before the next draw. One call draws no more than

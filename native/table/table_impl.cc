@@ -49,26 +49,44 @@ Table::WaitId Table::Impl::Wait(WaitingQueue<Call>& queue, Call call, base::Stea
 }
 
 Table::WaitId Table::Impl::Insert(Item item, absl::Time deadline, InsertDone done) {
-  InsertCall call{std::move(item), std::move(done)};
   AfterLock after;
-  WaitId id = 0;
-  if (absl::Status valid = core_->CheckPriority(call.item.key, call.item.priority); !valid.ok()) {
-    after.inserts.emplace_back(std::move(call), std::move(valid));
-  } else {
+  WaitId id;
+  {
     base::MutexLock lock(&mutex_);
-    if (closed_) {
-      after.inserts.emplace_back(std::move(call), Closed(name_));
-    } else if (core_->Contains(call.item.key) || (inserts_.empty() && core_->CanInsert(1))) {
-      InsertNow(std::move(call), after);
-      Admit(after);
-    } else if (deadline <= absl::Now()) {
-      after.inserts.emplace_back(std::move(call), Expired());
-    } else {
-      id = Wait(inserts_, std::move(call), base::ToSteady(deadline));
-    }
+    id = InsertOrWait({std::move(item), std::move(done)}, deadline, after);
   }
   Run(after);
   return id;
+}
+
+std::vector<Table::WaitId> Table::Impl::InsertBatch(std::vector<Insertion> batch,
+                                                    absl::Time deadline) {
+  AfterLock after;
+  std::vector<WaitId> ids;
+  ids.reserve(batch.size());
+  {
+    base::MutexLock lock(&mutex_);
+    for (Insertion& call : batch) ids.push_back(InsertOrWait(std::move(call), deadline, after));
+  }
+  Run(after);
+  return ids;
+}
+
+Table::WaitId Table::Impl::InsertOrWait(InsertCall call, absl::Time deadline, AfterLock& after) {
+  absl::Status valid = core_->CheckPriority(call.item.key, call.item.priority);
+  if (!valid.ok()) {
+    after.inserts.emplace_back(std::move(call), std::move(valid));
+  } else if (closed_) {
+    after.inserts.emplace_back(std::move(call), Closed(name_));
+  } else if (core_->Contains(call.item.key) || (inserts_.empty() && core_->CanInsert(1))) {
+    InsertNow(std::move(call), after);
+    Admit(after);
+  } else if (deadline <= absl::Now()) {
+    after.inserts.emplace_back(std::move(call), Expired());
+  } else {
+    return Wait(inserts_, std::move(call), base::ToSteady(deadline));
+  }
+  return 0;
 }
 
 Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done) {

@@ -27,6 +27,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   explicit Impl(std::unique_ptr<TableCore> core);
 
   WaitId Insert(Item item, absl::Time deadline, InsertDone done);
+  std::vector<WaitId> InsertBatch(std::vector<Insertion> batch, absl::Time deadline);
   WaitId Sample(int64_t max_items, absl::Time deadline, SampleDone done);
   void Cancel(WaitId id);
   absl::Status Mutate(absl::Span<const KeyWithPriority> updates,
@@ -45,10 +46,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   absl::Status InsertKeys(absl::Span<const uint64_t> keys, absl::Span<const double> priorities);
 
  private:
-  struct InsertCall {
-    Item item;
-    InsertDone done;
-  };
+  using InsertCall = Insertion;
   struct SampleCall {
     int64_t max_items;
     SampleDone done;
@@ -66,6 +64,8 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
 
   template <typename Call>
   WaitId Wait(WaitingQueue<Call>& queue, Call call, base::SteadyTime deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  WaitId InsertOrWait(InsertCall call, absl::Time deadline, AfterLock& after)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void InsertNow(InsertCall call, AfterLock& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,

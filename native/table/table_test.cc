@@ -144,6 +144,32 @@ TEST_F(TableTest, BadPrioritiesAreNamedAndChangeNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(table->Sample(0).status()));
 }
 
+TEST_F(TableTest, ABatchOfInsertionsIsTheSameAsOneAfterAnother) {
+  TableOptions options = Options(/*max_size=*/3);
+  options.rate_limiter = {/*samples_per_insert=*/1, /*min_size_to_sample=*/1, -100, 4};
+  Open(std::move(options));
+  std::vector<std::pair<uint64_t, absl::StatusCode>> done;
+  std::vector<Table::Insertion> batch;
+  const std::vector<std::pair<uint64_t, double>> items = {
+      {1, 1}, {2, 1}, {3, std::nan("")}, {1, 5}, {4, 1}, {5, 1}, {6, 1}};
+  for (const auto& [key, priority] : items) {
+    batch.push_back({MakeItem(key, priority), [&done, key = key](absl::Status status) {
+                       done.emplace_back(key, status.code());
+                     }});
+  }
+  const std::vector<Table::WaitId> ids =
+      table->InsertOrAssignBatchAsync(std::move(batch), absl::InfiniteFuture());
+  using Code = absl::StatusCode;
+  EXPECT_THAT(done, ElementsAre(std::pair(1, Code::kOk), std::pair(2, Code::kOk),
+                                std::pair(3, Code::kInvalidArgument), std::pair(1, Code::kOk),
+                                std::pair(4, Code::kOk), std::pair(5, Code::kOk)));
+  EXPECT_EQ(std::vector<bool>(ids.begin(), ids.end()), std::vector<bool>({0, 0, 0, 0, 0, 0, 1}))
+      << "the limiter lets four in";
+  EXPECT_EQ(table->size(), 3) << "the first has gone";
+  Sample(1);
+  EXPECT_EQ(done.back(), std::pair(uint64_t{6}, Code::kOk));
+}
+
 TEST_F(TableTest, APriorityThatIsNoWeightMayBeNegative) {
   TableOptions options = Options();
   options.sampler = selectors::HeapOptions{/*min_heap=*/true};
