@@ -40,7 +40,7 @@ test-native test-python test-pythons: build/system
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py --pythons 3.10,3.11,3.12,3.13 $(@:test-%=%)
 
 test-import-orders: build/system
-	GEAR_REVERB_FULL=1 "$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
+	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
 
 # What needs Reverb beside us is measured only where there is a CPython 3.11.
 bench-core: build/system

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 # What the wheels need while they are fetched and unpacked.
 ROOM_GB=8
 # Some indices have PyTorch for the CPU alone in this version; everywhere else the wheel brings
-# gigabytes of CUDA along, and is taken only if GEAR_REVERB_FULL=1.
+# gigabytes of CUDA along, and is taken only if GEAR_REVERB_TORCH_CUDA=1.
 TORCH=torch==2.13.0
 
 require_room() {
@@ -52,8 +52,8 @@ add() {
 add_torch() {
   local python=$1 wanted
   for wanted in "$TORCH" torch; do
-    if [ "${GEAR_REVERB_FULL:-0}" != 1 ] && brings_cuda "$python" "$wanted"; then
-      echo "Left out, it would bring CUDA along: $wanted (GEAR_REVERB_FULL=1 takes it)" >&2
+    if [ "${GEAR_REVERB_TORCH_CUDA:-0}" != 1 ] && brings_cuda "$python" "$wanted"; then
+      echo "Left out, it would bring CUDA along: $wanted (GEAR_REVERB_TORCH_CUDA=1 takes it)" >&2
       continue
     fi
     add "$python" "$wanted" && return 0
@@ -65,7 +65,7 @@ add_torch() {
 complete() {
   local directory=$1 python=$1/bin/python stamp=$1/.import-orders wanted
   shift
-  wanted="$(sha256sum scripts/make_import_envs.sh) ${GEAR_REVERB_FULL:-0}"
+  wanted="$(sha256sum scripts/make_import_envs.sh) ${GEAR_REVERB_TORCH_CUDA:-0}"
   [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ] && return 0
   require_room
   echo "Adding PyTorch and $* to $directory"
