@@ -5,7 +5,7 @@ gear_reverb writes and samples over gRPC in both directions, and beside dm-rever
 There are two environments, for TensorFlow 2.15 (which dm-reverb needs) excludes the newest one;
 scripts/make_import_envs.sh makes them, and what they lack is skipped with a word why.
 
-All orders are 144 processes of 5 to 10 s each, about ten minutes on two cores. With
+All orders are 144 processes of 5 to 10 s each, about five minutes on two cores. With
 `GEAR_REVERB_FEW_ORDERS=1` a covering set of 15 runs instead: every order of every three of the
 libraries occurs, and gear_reverb at every place.
 """
@@ -17,6 +17,8 @@ import pathlib
 import subprocess
 
 import pytest
+
+pytestmark = pytest.mark.slow  # They have a suite, and environments, of their own.
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROBE = pathlib.Path(__file__).with_name("import_order_probe.py")
