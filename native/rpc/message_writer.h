@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -46,7 +47,7 @@ class MessageWriter {
   // The piece that takes small fields.
   std::string& tail();
 
-  std::vector<Piece> pieces_;
+  absl::InlinedVector<Piece, 1> pieces_;  // Most messages are small: no allocation for them.
   size_t size_ = 0;
 };
 
