@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test build test-native test-python test-pythons test-import-orders bench-core check format clean distclean
+.PHONY: help demo test build test-native test-python test-pythons test-import-orders test-image bench-core bench bench-quick check format clean distclean
 
 # 3.11 first: the tests against Reverb need it too, and one build then serves both.
 PYTHONS ?= 3.11 3.12 3.13 3.10
@@ -17,7 +17,10 @@ help:
 	@echo 'make test-native   the native tests alone;   make test-python   the Python tests alone'
 	@echo 'make test-pythons  the quick tests on every CPython 3.10 to 3.13 of this machine'
 	@echo 'make test-import-orders  every order of importing TensorFlow, Reverb, PyTorch, JAX and us'
+	@echo 'make test-image    builds the Docker image and drives the server in it'
 	@echo 'make bench-core    how fast the core inserts, selects and samples'
+	@echo 'make bench         compares with dm-reverb, cpprb, flashbax, TorchRL; a quarter of an hour'
+	@echo 'make bench-quick   the same with fewer sizes, rounds and peers; within three minutes'
 	@echo 'make check         style, layers, exported symbols;   make format   applies the style'
 	@echo 'make clean         removes what was built;   make distclean   and the environments'
 
@@ -39,6 +42,9 @@ test: build/system
 test-native test-python test-pythons: build/system
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py --pythons 3.10,3.11,3.12,3.13 $(@:test-%=%)
 
+test-image: build/system
+	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py image
+
 test-import-orders: build/system
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
 
@@ -47,6 +53,11 @@ bench-core: build/system
 	scripts/setup_venv.sh .venv bench $(PYTHONS)
 	scripts/setup_compat.sh || test $$? = 3
 	$(PY) benchmarks/core.py
+
+# Everything it compares with lives in .venv-bench, which nothing else needs.
+bench bench-quick: build/system
+	scripts/setup_bench.sh
+	.venv-bench/bin/python benchmarks/compare/run.py $(if $(filter bench-quick,$@),--quick)
 
 check: build
 	scripts/check.sh
@@ -60,4 +71,4 @@ clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so
 
 distclean: clean
-	rm -rf .venv .venv-compat .venv-newest
+	rm -rf .venv .venv-compat .venv-newest .venv-bench

@@ -4,6 +4,7 @@ import dataclasses
 import datetime
 import importlib.metadata
 import json
+import math
 import os
 import pathlib
 import platform
@@ -18,7 +19,10 @@ from rich.table import Table
 
 _ROOT = pathlib.Path(__file__).resolve().parent.parent
 _RESULTS = _ROOT / "benchmarks" / "results"
-_PACKAGES = ("gear-reverb", "dm-reverb", "cpprb", "numpy", "tensorflow")
+_PACKAGES = (
+    *("gear-reverb", "dm-reverb", "cpprb", "flashbax", "torchrl", "tensordict"),
+    *("numpy", "tensorflow", "torch", "jax", "jaxlib", "grpcio"),
+)
 
 
 def alternate(cases: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
@@ -56,7 +60,10 @@ class Summary:
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """What a measured ratio must reach; `at_most` turns it into what it must not exceed."""
+    """What a measured ratio must reach; `at_most` turns it into what it must not exceed.
+
+    Not a number where a side could not be measured: then the bar is not met.
+    """
 
     name: str
     measured: float
@@ -73,12 +80,13 @@ def print_bars(bars: Sequence[Bar], console: Console) -> None:
     for bar in bars:
         mark = "[bold green]met[/]" if bar.met else "[bold red]not met[/]"
         sign = "<=" if bar.at_most else ">="
-        console.print(f"{mark}  {bar.name}: {bar.measured:.2f} (bar {sign} {bar.required:g})")
+        measured = "not measured" if math.isnan(bar.measured) else f"{bar.measured:.2f}"
+        console.print(f"{mark}  {bar.name}: {measured} (bar {sign} {bar.required:g})")
 
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Console:
     """Prints to a console, which it returns for more."""
-    console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+    console = Console(width=None if sys.stdout.isatty() else 125, highlight=False)
     table = Table(title=title, title_justify="left")
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="right" if index else "left", no_wrap=True)
@@ -88,14 +96,19 @@ def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
     return console
 
 
-def write_results(name: str, cases: dict[str, Any], bars: Sequence[Bar]) -> str:
-    """Writes `results/<name>.json`: the bars, every round of every case, and the circumstances.
+def write_results(
+    name: str,
+    cases: dict[str, Any],
+    bars: Sequence[Bar],
+    directory: pathlib.Path = _RESULTS,
+) -> str:
+    """Writes `<directory>/<name>.json`: bars, every round of every case, and the circumstances.
 
     Returns:
       The file's path from the root of the repository.
     """
-    _RESULTS.mkdir(parents=True, exist_ok=True)
-    path = _RESULTS / f"{name}.json"
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{name}.json"
     content = {
         "benchmark": name,
         "arguments": sys.argv[1:],
@@ -103,11 +116,16 @@ def write_results(name: str, cases: dict[str, Any], bars: Sequence[Bar]) -> str:
         "commit": _commit(),
         "machine": _machine(),
         "versions": _versions(),
-        "bars": [dataclasses.asdict(bar) | {"met": bar.met} for bar in bars],
+        "bars": [_bar_record(bar) for bar in bars],
         "cases": cases,
     }
     path.write_text(json.dumps(content, indent=2) + "\n")
     return str(path.relative_to(_ROOT))
+
+
+def _bar_record(bar: Bar) -> dict[str, Any]:
+    measured = None if math.isnan(bar.measured) else bar.measured  # JSON has no NaN.
+    return dataclasses.asdict(bar) | {"measured": measured, "met": bar.met}
 
 
 def _commit() -> str:

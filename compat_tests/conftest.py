@@ -11,6 +11,8 @@ three are not collected, which `test_pairs.py` counts and explains as one skip.
 """
 
 import contextlib
+import faulthandler
+import gc
 import importlib
 import importlib.util
 import os
@@ -40,6 +42,14 @@ LIBRARIES = _installed()
 PAIRS = [f"{client}_{server}" for client in LIBRARIES for server in LIBRARIES]
 
 
+@pytest.fixture(autouse=True)
+def _leave_nothing_to_others():
+    """What a test leaves in cycles ends here: closing it may take time, and not another test's."""
+    gc.freeze()  # So that only what is new is looked through.
+    yield
+    gc.collect()
+
+
 class Hung(AssertionError):
     """A call that should have returned did not."""
 
@@ -62,6 +72,7 @@ def bounded(call, *args, seconds: float = CALL_SECONDS, **kwargs):
     thread.start()
     thread.join(seconds)
     if not outcome:
+        faulthandler.dump_traceback(all_threads=True)
         raise Hung(f"{getattr(call, '__name__', call)} did not return in {seconds} s")
     result, error = outcome[0]
     if error is not None:
@@ -237,6 +248,12 @@ def all_pairs():
 @pytest.fixture
 def our_lib():
     return Side("ours")
+
+
+@pytest.fixture(scope="session")
+def libs():
+    """Every library that is there, ours first."""
+    return [Side(side) for side in LIBRARIES]
 
 
 @pytest.fixture

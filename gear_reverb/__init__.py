@@ -4,21 +4,27 @@ A `Server` hosts `Table`s of items; a `Client` writes steps and items to it, sam
 and changes their priorities.
 """
 
+import importlib
+from typing import Any
+
 from gear_reverb import item_selectors as selectors
 from gear_reverb import rate_limiters
 from gear_reverb._version import __version__
+from gear_reverb.batch_sampler import BatchSampler
 from gear_reverb.client import Client, Writer
 from gear_reverb.errors import DeadlineExceededError, ReverbError
 from gear_reverb.platform.default import checkpointers
-from gear_reverb.replay_sample import ReplaySample, SampleInfo
+from gear_reverb.replay_sample import ReplayBatch, ReplaySample, SampleInfo
 from gear_reverb.server import Server, Table
 from gear_reverb.tensor_spec import BoundedTensorSpec, TensorSpec
 from gear_reverb.trajectory_writer import TrajectoryColumn, TrajectoryWriter
 
 __all__ = [
+    "BatchSampler",
     "BoundedTensorSpec",
     "Client",
     "DeadlineExceededError",
+    "ReplayBatch",
     "ReplaySample",
     "ReverbError",
     "SampleInfo",
@@ -30,6 +36,35 @@ __all__ = [
     "Writer",
     "__version__",
     "checkpointers",
+    "install_as_reverb",
     "rate_limiters",
     "selectors",
+    "structured",
 ]
+
+# Imported when first asked for: they need TensorFlow, or are slow to import.
+_LAZY = {
+    "PatternDataset": "pattern_dataset",
+    "TFClient": "tf_client",
+    "TimestepDataset": "timestep_dataset",
+    "TrajectoryDataset": "trajectory_dataset",
+    "install_as_reverb": "_alias",
+}
+_LAZY_MODULES = frozenset(["cc", "server_executable", "structured_writer", *_LAZY.values()])
+_ALIASES = {"structured": "structured_writer"}
+
+
+def __getattr__(name: str) -> Any:
+    module = _ALIASES.get(name, name)
+    if name in _LAZY:
+        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    elif module in _LAZY_MODULES:
+        value = importlib.import_module(f"{__name__}.{module}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_MODULES, *_ALIASES})

@@ -9,12 +9,13 @@ first (`compile_flatten`); only nests that look new are walked by `tree`.
 
 import collections.abc
 import itertools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import tree
+
+from gear_reverb import _native
 
 Path = tuple
 
@@ -98,92 +99,52 @@ class ColumnMap:
         self._plans.clear()  # Their rows are too short now.
 
     def _add_plan(self, data: Any, order: list[int]) -> None:
-        flatten = compile_flatten(data, _leaf_types)
-        if flatten is None:
-            return
-        if order != list(range(len(self.paths))):
-            flatten = _reordered(flatten, order, len(self.paths))
-        self._plans.insert(0, flatten)
-        del self._plans[_MAX_PLANS:]
+        flatten = compile_flatten(data, _leaf_types, order, len(self.paths))
+        if flatten is not None:
+            self._plans.insert(0, flatten)
+            del self._plans[_MAX_PLANS:]
 
 
 def compile_flatten(
-    example: Any, leaf_types: collections.abc.Set
+    example: Any, leaf_types: set[type], order: list[int] | None = None, width: int | None = None
 ) -> Callable[[Any], list | None] | None:
     """A fast `tree.flatten` for nests that look like `example`.
 
     Args:
       example: Nest of dicts (or other mappings), lists, tuples and named tuples.
-      leaf_types: The exact types that leaves may have.
+      leaf_types: The exact types that leaves may have. The set may grow later, but not shrink.
+      order: Where each leaf goes in the result; None for the order of `tree.flatten`.
+      width: Length of the result, which is None where no leaf goes; None for as many as leaves.
 
     Returns:
       A function from a nest to its leaves, or to None if the nest does not look like `example`.
       None if `example` holds other things than said.
     """
     try:
-        walk = _compile(example, leaf_types)
+        look = _look(example, leaf_types)
     except _NotCompilable:
         return None
-    if walk is None:
-        return lambda data: [data] if type(data) in leaf_types else None
-
-    def flatten(data: Any) -> list | None:
-        leaves: list = []
-        return leaves if walk(data, leaves) else None
-
-    return flatten
+    if order is None:
+        order = list(range(len(tree.flatten(example))))
+    width = len(order) if width is None else width
+    return _native.make_flatten_plan(look, leaf_types, order, width).flatten
 
 
 class _NotCompilable(Exception):
     """The example has a container that only `tree` knows."""
 
 
-def _compile(example: Any, leaf_types: collections.abc.Set) -> Callable | None:
-    """A function `(nest, leaves) -> bool` that appends to `leaves`; None for a leaf."""
+def _look(example: Any, leaf_types: set[type]) -> tuple | None:
+    """`(type, sorted keys if a mapping, looks of the children)`; None for a leaf."""
     cls = type(example)
     if cls in leaf_types:
         return None
     if cls is dict or _is_plain_mapping(example):
         keys = sorted(example)
-        children = [_compile(example[key], leaf_types) for key in keys]
-        values_of = operator.itemgetter(*keys) if len(keys) > 1 else _getter_of_few(keys)
-    elif cls in (list, tuple) or (isinstance(example, tuple) and hasattr(example, "_fields")):
-        children = [_compile(child, leaf_types) for child in example]
-        values_of = None
-    else:
-        raise _NotCompilable
-    size = len(children)
-    if not any(children):
-
-        def walk_leaves(data: Any, leaves: list) -> bool:
-            if type(data) is not cls or len(data) != size:
-                return False
-            try:
-                values = data if values_of is None else values_of(data)
-            except KeyError:
-                return False
-            leaves += values
-            return leaf_types.issuperset(map(type, values))
-
-        return walk_leaves
-
-    def walk(data: Any, leaves: list) -> bool:
-        if type(data) is not cls or len(data) != size:
-            return False
-        try:
-            values = data if values_of is None else values_of(data)
-        except KeyError:
-            return False
-        for value, child in zip(values, children):
-            if child is None:
-                if type(value) not in leaf_types:
-                    return False
-                leaves.append(value)
-            elif not child(value, leaves):
-                return False
-        return True
-
-    return walk
+        return cls, keys, tuple(_look(example[key], leaf_types) for key in keys)
+    if cls in (list, tuple) or (isinstance(example, tuple) and hasattr(example, "_fields")):
+        return cls, None, tuple(_look(child, leaf_types) for child in example)
+    raise _NotCompilable
 
 
 def _is_plain_mapping(value: Any) -> bool:
@@ -193,26 +154,6 @@ def _is_plain_mapping(value: Any) -> bool:
         and value.__class__ is type(value)
         and not hasattr(type(value), "__missing__")
     )
-
-
-def _getter_of_few(keys: list) -> Callable[[Any], tuple]:
-    if not keys:
-        return lambda data: ()
-    (key,) = keys
-    return lambda data: (data[key],)
-
-
-def _reordered(flatten: Callable, order: list[int], width: int) -> Callable[[Any], list | None]:
-    def flatten_to_row(data: Any) -> list | None:
-        leaves = flatten(data)
-        if leaves is None:
-            return None
-        row = [None] * width
-        for column, leaf in zip(order, leaves):
-            row[column] = leaf
-        return row
-
-    return flatten_to_row
 
 
 def _learn_leaf_type(leaf: Any) -> None:

@@ -1,58 +1,21 @@
-"""References to appended steps: the log that a writer keeps, and columns of references from it."""
+"""References to appended steps: a writer's history, and columns of references from it.
+
+What is done once per step or item lies in the core: the log of steps, the common indices of a
+history (`ColumnView`), and what a column holds (`ColumnSteps`).
+"""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 import numpy as np
+
+from gear_reverb import _native
 
 if TYPE_CHECKING:
     from gear_reverb import pybind
 
 
-class StepLog:
-    """The steps of an episode, one list of references (or None) per step, one entry per column.
-
-    Only the last `capacity` steps are kept; earlier ones count, and read as None.
-    """
-
-    __slots__ = ("capacity", "dropped", "rows")
-
-    def __init__(self) -> None:
-        self.capacity = 0
-        self.rows: list[list] = []  # At most 2 * capacity, so that trimming is rare.
-        self.dropped = 0  # Steps of this episode that are no longer in `rows`.
-
-    def add(self, row: list) -> None:
-        rows = self.rows
-        rows.append(row)
-        if len(rows) > 2 * self.capacity:
-            excess = len(rows) - self.capacity
-            del rows[:excess]
-            self.dropped += excess
-
-    def merge_into_last(self, row: list) -> None:
-        """Adds the references of a later part of the same step."""
-        last = self.rows[-1]
-        self.rows[-1] = [old if new is None else new for old, new in zip(last, row)]
-
-    def widen(self, width: int) -> None:
-        """Fills every step up with None to `width` columns."""
-        self.rows[:] = [row + [None] * (width - len(row)) for row in self.rows]
-
-    def clear(self) -> None:
-        self.rows.clear()
-        self.dropped = 0
-
-    def __len__(self) -> int:
-        return self.dropped + len(self.rows)
-
-    @property
-    def first_kept(self) -> int:
-        """Index of the oldest step that items can still refer to."""
-        return self.dropped + max(0, len(self.rows) - self.capacity)
-
-
-class ColumnHistory:
+class ColumnHistory(_native.ColumnView):
     """The steps of one column in this episode; indexing gives a `TrajectoryColumn`.
 
     Indices are those of a list of all steps since the episode began, whether the steps are still
@@ -62,7 +25,8 @@ class ColumnHistory:
 
     __slots__ = ("_column", "_log", "_path")
 
-    def __init__(self, log: StepLog, column: int, path: tuple) -> None:
+    def __init__(self, log: _native.StepLog, column: int, path: tuple) -> None:
+        super().__init__(log, column)
         self._log = log
         self._column = column
         self._path = path
@@ -74,8 +38,10 @@ class ColumnHistory:
     def __iter__(self) -> Iterator[Optional["pybind.WeakCellRef"]]:
         return iter([self._at(index) for index in range(len(self._log))])
 
-    def __getitem__(self, val: int | slice | list[int]) -> "TrajectoryColumn":
-        """An int gives a squeezed column of that step; a slice or a list, a column of its steps.
+    def _getitem(self, val: int | slice | list[int]) -> "TrajectoryColumn":
+        """What `__getitem__` gives; called by it for all but the commonest indices.
+
+        An int gives a squeezed column of that step; a slice or a list, a column of its steps.
 
         Raises:
           TypeError: If `val` is none of these.
@@ -99,15 +65,7 @@ class ColumnHistory:
         return _make_column(references, squeeze)
 
     def _slice(self, val: slice) -> list:
-        rows, column = self._log.rows, self._column
         start, stop = val.start, val.stop
-        if (
-            val.step is None
-            and start is not None
-            and -min(len(rows), self._log.capacity) <= start < 0
-            and (stop is None or stop < 0)
-        ):
-            return [row[column] for row in rows[start:stop]]
         size = len(self._log)
         if val.step is not None and val.step < 0:
             return [self._at(index) for index in range(*val.indices(size))]
@@ -127,24 +85,20 @@ class ColumnHistory:
         size = len(log)
         if index >= size:
             raise IndexError(f"Column {self._path} has {size} steps, no index {index}")
-        if index < 0:
-            index += size
-        if index < log.first_kept:
-            return None
-        return log.rows[index - log.dropped][self._column]
+        return log.get(index + size if index < 0 else index, self._column)
 
     def __repr__(self) -> str:
         return f"ColumnHistory(path={self._path}, refs={list(self)})"
 
 
-class TrajectoryColumn:
+class TrajectoryColumn(_native.ColumnSteps):
     """Steps of one column, to be part of an item's trajectory.
 
     Attributes:
       is_squeezed: Whether the column is a single step without a time axis.
     """
 
-    __slots__ = ("_references", "is_squeezed")
+    __slots__ = ()
 
     def __init__(
         self,
@@ -172,8 +126,10 @@ class TrajectoryColumn:
         for reference in references:
             if reference is None:
                 _raise_none(references, path)
-        self._references = references
-        self.is_squeezed = squeeze
+        super().__init__(tuple(references), squeeze)
+
+    def __reduce__(self) -> tuple:
+        return _make_column, (self._references, self.is_squeezed)
 
     def __len__(self) -> int:
         """Number of steps."""
@@ -226,16 +182,10 @@ class TrajectoryColumn:
         return np.stack([reference.numpy() for reference in self._references])
 
 
-def _make_column(
-    references: list["pybind.WeakCellRef"],
-    squeeze: bool,
-    new: Any = TrajectoryColumn.__new__,
-    cls: type = TrajectoryColumn,
-) -> TrajectoryColumn:
-    """A column of references known to be valid, which it will own."""
-    column = new(cls)
-    column._references = references
-    column.is_squeezed = squeeze
+def _make_column(references: Sequence["pybind.WeakCellRef"], squeeze: bool) -> TrajectoryColumn:
+    """A column of references known to be valid."""
+    column = TrajectoryColumn.__new__(TrajectoryColumn)
+    _native.ColumnSteps.__init__(column, tuple(references), squeeze)
     return column
 
 

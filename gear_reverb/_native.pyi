@@ -75,7 +75,11 @@ class Checkpointer:
 
 def create_default_checkpointer(
     path: str, group: str, fallback_checkpoint_path: str | None
-) -> Checkpointer: ...
+) -> Checkpointer:
+    """Checkpoints of dm-reverb are restored too."""
+
+def export_checkpoint(path: str, directory: str) -> str:
+    """Writes a checkpoint to `directory` as dm-reverb has them; the new one's path."""
 
 class Server:
     def __init__(
@@ -91,7 +95,9 @@ class Server:
 class Client:
     def __init__(self, server_address: str) -> None: ...
     def data_plane(self) -> str:
-        """ "in-process" or "grpc" (connects if needed)."""
+        """ "in-process", "shared-memory" or "grpc" (connects if needed)."""
+    def known_data_plane(self) -> str:
+        """The same without connecting; empty if not known."""
     def NewWriter(
         self, chunk_length: int, max_timesteps: int, delta_encoded: bool, max_in_flight_items: int
     ) -> Writer: ...
@@ -101,10 +107,32 @@ class Client:
         validate_items: bool,
         max_in_flight_bytes: int = ...,
     ) -> TrajectoryWriter: ...
+    def NewStructuredWriter(self, configs: list[tuple]) -> StructuredWriter:
+        """Of `gear_reverb._patterns.Config`s."""
     def NewSampler(
         self, table: str, max_samples: int, buffer_size: int, timeout_ms: int = -1
     ) -> Sampler:
         """At most `max_samples` samples, `buffer_size` in flight; timeout < 0: none."""
+    def NewBatchSampler(
+        self,
+        table: str,
+        batch_size: int,
+        prefetch: int,
+        ragged: str,
+        seed: int | None,
+        max_bytes: int,
+    ) -> BatchSampler:
+        """`ragged`: "error", "pad" or "pack"."""
+    def SampleBatch(
+        self,
+        table: str,
+        batch_size: int,
+        ragged: str,
+        max_bytes: int,
+        timeout: float | None,
+        beta: float | None,
+    ) -> tuple:
+        """One batch, as `BatchSampler.Next`."""
     def MutatePriorities(
         self,
         table: str,
@@ -129,6 +157,39 @@ class Sampler:
         """Info scalars and whole columns. StopIteration when `max_samples` were given."""
     def Close(self) -> None: ...
 
+class BatchSampler:
+    def Next(self, timeout: float | None, beta: float | None) -> tuple:
+        """(columns, (info, lengths, mask, cu_seqlens, weights)): a list of arrays; key u64[B],
+        probability f64[B], table_size i64[B], priority f64[B], times_sampled i32[B]; then int32[B],
+        bool[B, T], int32[B + 1], each None or a list by column where columns differ; f32[B] or
+        None. `timeout` in seconds, None for ever. ReverbError once closed."""
+    def Close(self) -> None: ...
+
+class BlockSampler:
+    """Samples, many at a time: lists of arrays `[rows, ...]`, the five of the info (as of
+    `Sampler`), then the columns. Calls raise StopIteration at the end and once closed, and return
+    None if there is nothing in time: nothing is lost, ask again."""
+
+    def __init__(
+        self,
+        client: Client,
+        table: str,
+        *,
+        max_samples: int,
+        max_in_flight: int,
+        max_samples_per_stream: int,
+        rate_limiter_timeout_ms: int,
+        timesteps: bool,
+    ) -> None:
+        """-1 for no limit; rows are items, or their steps."""
+    def next_block(self, items: int, wait_ms: int, max_bytes: int) -> list[np.ndarray] | None:
+        """What is there, of at most `items` items and about `max_bytes`, that is alike in dtypes
+        and shapes."""
+    def next_batch(self, items: int, wait_ms: int) -> list[np.ndarray] | None:
+        """So many items, fewer only at the end; ValueError if they are not alike."""
+    def close(self) -> None:
+        """Ends a waiting call within its `wait_ms`."""
+
 class ChunkerOptions: ...
 
 class ConstantChunkerOptions(ChunkerOptions):
@@ -149,16 +210,67 @@ class WeakCellRef:
     def numpy(self) -> np.ndarray:
         """A copy of the step; ReverbError if expired."""
 
+class ColumnSteps:
+    """What TrajectoryColumn derives from."""
+
+    is_squeezed: bool
+    def __init__(self, references: tuple, squeeze: bool, /) -> None: ...
+    @property
+    def _references(self) -> tuple: ...
+
+class StepLog:
+    """The steps of an episode; each has a reference, or None, per column.
+
+    Only the last `capacity` steps are kept; earlier ones count, and read as None.
+    """
+
+    capacity: int
+    def __init__(self, column_type: type[ColumnSteps], /) -> None: ...
+    def add(self, row: Sequence, /) -> None: ...
+    def skip(self, count: int, /) -> None:
+        """Adds steps that are not kept."""
+    def merge_into_last(self, row: Sequence, /) -> None:
+        """Adds the references of a later part of the same step, which is as wide."""
+    def widen(self, width: int, /) -> None: ...
+    def clear(self) -> None: ...
+    def get(self, step: int, column: int, /) -> Any | None:
+        """IndexError if the log has no such step or column."""
+    def __len__(self) -> int: ...
+    @property
+    def first_kept(self) -> int:
+        """Index of the oldest step that items can still refer to."""
+
+class ColumnView:
+    """A column of the log. Derived classes have `_getitem`, for all but the commonest indices."""
+
+    def __init__(self, log: StepLog, column: int, /) -> None: ...
+    def __getitem__(self, index: Any) -> ColumnSteps: ...
+
+class FlattenPlan:
+    def flatten(self, nest: Any, /) -> list | None:
+        """The leaves, None where the row has no leaf; None if the nest looks different."""
+
+def make_flatten_plan(
+    look: tuple | None, leaf_types: set[type], order: Sequence[int], width: int
+) -> FlattenPlan:
+    """See gear_reverb/_columns.py; leaf i goes to place `order[i]` of a row."""
+
+def insert_batch(
+    client: Client,
+    table: str,
+    columns: Sequence[Any],
+    priorities: np.ndarray,
+    timeout_ms: int = -1,
+) -> np.ndarray: ...
+def append_batch(
+    writer: TrajectoryWriter, data: Sequence[Any], num_steps: int, keep: int
+) -> list[tuple[WeakCellRef | None, ...]]: ...
+
 class TrajectoryWriter:
-    def Append(self, data: Sequence[Any | None]) -> list[WeakCellRef | None]: ...
-    def AppendPartial(self, data: Sequence[Any | None]) -> list[WeakCellRef | None]: ...
-    def CreateItem(
-        self,
-        table: str,
-        priority: float,
-        py_trajectory: Sequence[Sequence[WeakCellRef]],
-        squeeze_column: Sequence[bool],
-    ) -> None: ...
+    # Positional arguments only.
+    def Append(self, data: Sequence[Any | None], /) -> tuple[WeakCellRef | None, ...]: ...
+    def AppendPartial(self, data: Sequence[Any | None], /) -> tuple[WeakCellRef | None, ...]: ...
+    def CreateItem(self, table: str, priority: float, columns: list[ColumnSteps], /) -> None: ...
     def ConfigureChunker(self, column: int, options: ChunkerOptions) -> None: ...
     def Flush(self, ignore_last_num_items: int, timeout_ms: int) -> None:
         """timeout < 0: none."""
@@ -168,6 +280,16 @@ class TrajectoryWriter:
     def max_num_keep_alive_refs(self) -> int: ...
     @property
     def episode_steps(self) -> int: ...
+
+class StructuredWriter:
+    def Append(self, data: list[Any | None]) -> None:
+        """One value per column; columns that no config uses are not looked at."""
+    def AppendPartial(self, data: list[Any | None]) -> None: ...
+    def Flush(self, ignore_last_num_items: int, timeout_ms: int | None) -> None:
+        """timeout_ms None or < 1: none."""
+    def EndEpisode(self, clear_buffers: bool, timeout_ms: int | None) -> None: ...
+    @property
+    def step_is_open(self) -> bool: ...
 
 class Writer:
     def Append(self, data: Sequence[Any]) -> None: ...

@@ -59,25 +59,49 @@ def decode_message(value: struct_pb2.StructuredValue, *, use_tensorflow: bool | 
     return _decode(value, functools.partial(_to_tensorflow, tensorflow) if tensorflow else None)
 
 
-def _encode(nest: Any, value: struct_pb2.StructuredValue, path: tuple) -> None:
+def encode_structure(nest: Any) -> struct_pb2.StructuredValue:
+    """A nest of which only the structure counts, as a StructuredValue whose leaves are none.
+
+    Raises:
+      ValueError: If a key is no string.
+    """
+    value = struct_pb2.StructuredValue()
+    _encode(nest, value, (), lambda leaf, value, path: value.none_value.SetInParent())
+    return value
+
+
+def decode_structure(value: struct_pb2.StructuredValue) -> Any:
+    """The nest of None that `encode_structure` (ours or TensorFlow's) was given.
+
+    Raises:
+      ValueError: If a leaf is anything but none.
+    """
+    if value.WhichOneof("kind") == "none_value":
+        return None
+    return _decode_nest(value, decode_structure)
+
+
+def _encode(
+    nest: Any, value: struct_pb2.StructuredValue, path: tuple, encode_leaf: Any = None
+) -> None:
     if isinstance(nest, Mapping):
         value.dict_value.SetInParent()
         for key, child in nest.items():
             if not isinstance(key, str):
                 raise ValueError(f"Unsupported signature key at {path}: {key!r} is not a string")
-            _encode(child, value.dict_value.fields[key], (*path, key))
+            _encode(child, value.dict_value.fields[key], (*path, key), encode_leaf)
     elif isinstance(nest, tuple) and hasattr(nest, "_fields"):
         value.named_tuple_value.name = type(nest).__name__
         for key, child in zip(nest._fields, nest):
             pair = value.named_tuple_value.values.add(key=key)
-            _encode(child, pair.value, (*path, key))
+            _encode(child, pair.value, (*path, key), encode_leaf)
     elif type(nest) in (list, tuple) or _is_plain_sequence(nest):
         sequence = value.tuple_value if isinstance(nest, tuple) else value.list_value
         sequence.SetInParent()
         for index, child in enumerate(nest):
-            _encode(child, sequence.values.add(), (*path, index))
+            _encode(child, sequence.values.add(), (*path, index), encode_leaf)
     else:
-        _encode_spec(nest, value, path)
+        (encode_leaf or _encode_spec)(nest, value, path)
 
 
 def _is_plain_sequence(nest: Any) -> bool:
@@ -112,17 +136,6 @@ def _axes(shape: Any) -> Iterable[int | None] | None:
 
 def _decode(value: struct_pb2.StructuredValue, convert: Any) -> Any:
     kind = value.WhichOneof("kind")
-    if kind == "dict_value":
-        fields = value.dict_value.fields
-        return {key: _decode(fields[key], convert) for key in sorted(fields)}
-    if kind == "list_value":
-        return [_decode(child, convert) for child in value.list_value.values]
-    if kind == "tuple_value":
-        return tuple(_decode(child, convert) for child in value.tuple_value.values)
-    if kind == "named_tuple_value":
-        pairs = value.named_tuple_value.values
-        cls = _named_tuple(value.named_tuple_value.name, tuple(pair.key for pair in pairs))
-        return cls(*(_decode(pair.value, convert) for pair in pairs))
     if kind == "tensor_spec_value":
         spec = TensorSpec(*_spec_fields(value.tensor_spec_value))
     elif kind == "bounded_tensor_spec_value":
@@ -131,8 +144,24 @@ def _decode(value: struct_pb2.StructuredValue, convert: Any) -> Any:
         bounds = (_tensor_proto.decode(proto.minimum), _tensor_proto.decode(proto.maximum))
         spec = BoundedTensorSpec(shape, dtype, *bounds, name)
     else:
-        raise ValueError(f"Unsupported kind of value in a signature: {kind}")
+        return _decode_nest(value, lambda child: _decode(child, convert))
     return convert(spec) if convert else spec
+
+
+def _decode_nest(value: struct_pb2.StructuredValue, decode_child: Any) -> Any:
+    kind = value.WhichOneof("kind")
+    if kind == "dict_value":
+        fields = value.dict_value.fields
+        return {key: decode_child(fields[key]) for key in sorted(fields)}
+    if kind == "list_value":
+        return [decode_child(child) for child in value.list_value.values]
+    if kind == "tuple_value":
+        return tuple(decode_child(child) for child in value.tuple_value.values)
+    if kind == "named_tuple_value":
+        pairs = value.named_tuple_value.values
+        cls = _named_tuple(value.named_tuple_value.name, tuple(pair.key for pair in pairs))
+        return cls(*(decode_child(pair.value) for pair in pairs))
+    raise ValueError(f"Unsupported kind of value in a signature: {kind}")
 
 
 def _spec_fields(proto: Any) -> tuple:
@@ -165,6 +194,12 @@ def _tensorflow() -> Any:
 @functools.cache
 def _tensorflow_is_installed() -> bool:
     return importlib.util.find_spec("tensorflow") is not None
+
+
+def as_tensorflow(spec: TensorSpec) -> Any:
+    """The `tf.TensorSpec` of our spec, or our spec itself where `decode` would give that."""
+    tensorflow = _tensorflow()
+    return spec if tensorflow is None else _to_tensorflow(tensorflow, spec)
 
 
 def _to_tensorflow(tensorflow: Any, spec: TensorSpec) -> Any:

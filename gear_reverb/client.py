@@ -2,14 +2,18 @@
 
 import math
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tree
 
 from gear_reverb import errors, pybind, replay_sample, reverb_types
+from gear_reverb._array_calls import ArrayCalls
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
+
+if TYPE_CHECKING:
+    from gear_reverb import structured_writer
 
 __all__ = ["Client", "Writer"]
 
@@ -17,7 +21,7 @@ _UNLIMITED_ITEMS = 1_000_000
 _NUM_INFO_FIELDS = len(replay_sample.SampleInfo._fields)
 
 
-class Client:
+class Client(ArrayCalls):
     """Access to one server. May be used by several threads; pickles by address."""
 
     def __init__(self, server_address: str) -> None:
@@ -28,12 +32,16 @@ class Client:
         """
         self._server_address = server_address
         self._client = pybind.Client(server_address)
+        self._batch_makers = {}
 
     def __reduce__(self) -> tuple[type, tuple[str]]:
         return type(self), (self._server_address,)
 
     def __repr__(self) -> str:
-        return f"Client, server_address={self._server_address}"
+        plane = self._client.known_data_plane()
+        return f"Client, server_address={self._server_address}" + (
+            f", data_plane={plane}" if plane else ""
+        )
 
     @property
     def server_address(self) -> str:
@@ -42,7 +50,16 @@ class Client:
 
     @property
     def data_plane(self) -> str:
-        """The way that data takes: "in-process" for a server of this process, or "grpc"."""
+        """The way that data takes; connects if that is not known yet.
+
+        "in-process" to a server of this process; "shared-memory" to one of this host and user;
+        "grpc" otherwise. The environment variable `GEAR_REVERB_DATA_PLANE` forces one of them for
+        the clients made while it is set (and "grpc" keeps servers from offering shared memory).
+
+        Raises:
+          ValueError: If the variable has another value.
+          ReverbError: If the forced way cannot be had; the text tells why.
+        """
         return self._client.data_plane()
 
     def insert(
@@ -207,19 +224,6 @@ class Client:
             _keys(() if deletes is None else deletes),
         )
 
-    def update_priorities(self, table: str, keys: Any, priorities: Any) -> None:
-        """Updates priorities of items. Unknown keys are ignored.
-
-        Args:
-          table: Name of the table.
-          keys: Integers, shape `[n]`.
-          priorities: Numbers, shape `[n]`.
-
-        Raises:
-          As for `mutate_priorities`.
-        """
-        self.mutate_priorities(table, updates=(keys, priorities))
-
     def reset(self, table: str) -> None:
         """Removes all items of a table, and sets its rate limiter back to the start.
 
@@ -241,6 +245,9 @@ class Client:
             reverb_types.TableInfo.from_serialized_proto(info)
             for info in self._serialized_table_infos(timeout)
         ]
+        plane = self._client.known_data_plane()
+        for table in tables:
+            table.data_plane = plane
         return {table.name: table for table in tables}
 
     def checkpoint(self) -> str:
@@ -285,6 +292,24 @@ class Client:
         )
         limits = {} if max_in_flight_bytes is None else {"max_in_flight_bytes": max_in_flight_bytes}
         return TrajectoryWriter(self._client.NewTrajectoryWriter(options, validate_items, **limits))
+
+    def structured_writer(self, configs: Sequence[Any]) -> "structured_writer.StructuredWriter":
+        """A writer that makes items of the steps by patterns. See `gear_reverb.structured`.
+
+        Args:
+          configs: What items to make, and when; each is made by `structured.create_config`.
+
+        Raises:
+          ValueError: If there is no config, or one is invalid.
+        """
+        from gear_reverb import _patterns, structured_writer
+
+        compiled = _patterns.compile_configs(
+            configs if hasattr(configs, "__len__") else list(configs)
+        )
+        writer = structured_writer.StructuredWriter(self._client.NewStructuredWriter(compiled))
+        structured_writer.flush_at_exit(writer)
+        return writer
 
     def _serialized_table_infos(self, timeout: float | None) -> list[bytes]:
         timeout_ms = 0 if timeout is None else _milliseconds(timeout)

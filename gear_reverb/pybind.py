@@ -8,6 +8,8 @@ installed.
 from gear_reverb import _dtypes, _native, errors
 from gear_reverb._native import (
     AutoTunedChunkerOptions,
+    BatchSampler,
+    BlockSampler,
     Checkpointer,
     ChunkerOptions,
     Client,
@@ -20,18 +22,24 @@ from gear_reverb._native import (
     RateLimiter,
     Sampler,
     Server,
+    StructuredWriter,
     Table,
     TableExtension,
     TrajectoryWriter,
     UniformSelector,
     WeakCellRef,
     Writer,
+    append_batch,
     create_default_checkpointer,
+    export_checkpoint,
+    insert_batch,
     selector_from_proto,
 )
 
 __all__ = [
     "AutoTunedChunkerOptions",
+    "BatchSampler",
+    "BlockSampler",
     "Checkpointer",
     "ChunkerOptions",
     "Client",
@@ -44,13 +52,17 @@ __all__ = [
     "RateLimiter",
     "Sampler",
     "Server",
+    "StructuredWriter",
     "Table",
     "TableExtension",
     "TrajectoryWriter",
     "UniformSelector",
     "WeakCellRef",
     "Writer",
+    "append_batch",
     "create_default_checkpointer",
+    "export_checkpoint",
+    "insert_batch",
     "selector_from_proto",
 ]
 

@@ -54,3 +54,28 @@ class ReplaySample(NamedTuple):
 
     info: SampleInfo
     data: Sequence[np.ndarray] | Any
+
+
+class ReplayBatch(ReplaySample):
+    """Items sampled together: a `ReplaySample` whose arrays have a leading batch axis.
+
+    The fields of `info` have shape `[B]`. A leaf of `data` has shape `[B, T, ...]`, `[B, ...]`
+    where items have a single step without an axis for it (squeezed), or, packed,
+    `[sum of T, ...]`.
+
+    `lengths`, `mask` and `cu_seqlens` are one array each where the columns of every item are
+    equally long; otherwise they have the structure of `data`, with None at squeezed columns. They
+    are not fields of the tuple: what `_replace` or `tree.map_structure` makes of a batch lacks
+    them.
+
+    Attributes:
+      lengths: Steps of each item, int32 `[B]`; None for `ragged="error"`.
+      mask: Whether a step is an item's and not padding, bool `[B, T]`; None but for `"pad"`.
+      cu_seqlens: Where each item starts, and the end, int32 `[B + 1]`; None but for `"pack"`.
+      weights: Importance weights, float32 `[B]`, the largest of them 1; None without `beta`.
+    """
+
+    lengths: Any = None
+    mask: Any = None
+    cu_seqlens: Any = None
+    weights: Any = None

@@ -52,6 +52,10 @@ class TableInfo:
       waiting_samples: Samples that wait for it.
       blocked_insert: The inequality that the first waiting insert fails, and by how much.
       blocked_sample: Likewise for samples.
+      num_unused_samples: Samples that batch samplers drew ahead of their use and that were never
+        used, since the last reset; they are among the completed samples.
+      data_plane: The way that data takes between this table and the client that asked, as
+        `Client.data_plane`; empty for tables that were not asked over a client.
     """
 
     name: str
@@ -71,6 +75,8 @@ class TableInfo:
     waiting_samples: int = dataclasses.field(default=0, **_OURS)
     blocked_insert: str = dataclasses.field(default="", **_OURS)
     blocked_sample: str = dataclasses.field(default="", **_OURS)
+    num_unused_samples: int = dataclasses.field(default=0, **_OURS)
+    data_plane: str = dataclasses.field(default="", **_OURS)
 
     @classmethod
     def from_serialized_proto(cls, proto_string: bytes) -> "TableInfo":
@@ -102,4 +108,5 @@ class TableInfo:
             waiting_samples=proto.waiting_samples,
             blocked_insert=proto.blocked_insert,
             blocked_sample=proto.blocked_sample,
+            num_unused_samples=proto.num_unused_samples,
         )

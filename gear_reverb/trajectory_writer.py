@@ -5,15 +5,16 @@ import re
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
+import numpy as np
 import tree
 
-from gear_reverb import errors, pybind
+from gear_reverb import _insert_batch, _native, errors, pybind
 from gear_reverb._columns import ColumnMap, compile_flatten
-from gear_reverb._history import ColumnHistory, StepLog, TrajectoryColumn
+from gear_reverb._history import ColumnHistory, TrajectoryColumn
 
 __all__ = ["TrajectoryColumn", "TrajectoryWriter"]
 
-_COLUMN_LEAF = frozenset([TrajectoryColumn])
+_COLUMN_LEAF: set[type] = {TrajectoryColumn}
 
 
 class TrajectoryWriter:
@@ -43,7 +44,7 @@ class TrajectoryWriter:
         """Called by `Client.trajectory_writer`; takes over the core's writer."""
         self._writer = internal_writer
         self._columns = ColumnMap()
-        self._log = StepLog()
+        self._log = _native.StepLog(TrajectoryColumn)
         self._width = 0  # Columns that the log and the core's writer know of.
         self._history: Any = None
         self._has_appended = False
@@ -167,6 +168,46 @@ class TrajectoryWriter:
             self._log.add(references)
         self._step_is_open = partial_step
 
+    def append_batch(self, data: Any) -> None:
+        """Appends K consecutive steps in one call; history is as after K calls of `append`.
+
+        Args:
+          data: Nest of arrays `[K, ...]`: step k is the nest of the `leaf[k]`. A leaf that is None
+            counts as absent from all K steps.
+
+        Raises:
+          ValueError: If leaves differ in K or are scalars, a partial step is open, or as in
+            `append`; no step is appended then. (Other errors may come after some steps.)
+        """
+        if self._step_is_open:
+            raise ValueError("append_batch cannot end a partial step: end it with append")
+        if all(leaf is None for leaf in tree.flatten(data)):
+            raise ValueError("data has no leaf")
+        row = self._columns.flatten(data)
+        stacked = [
+            leaf if leaf is None or isinstance(leaf, np.ndarray) else np.asarray(leaf)
+            for leaf in row
+        ]
+        present = [array for array in stacked if array is not None]
+        present_paths = [
+            path for path, array in zip(self._columns.paths, stacked) if array is not None
+        ]
+        _insert_batch.check_stacked(present_paths, present, "steps")
+        if len(row) != self._width or not self._has_appended:
+            self._add_columns()
+        size, kept = len(present[0]), self._log.capacity
+        before = self._writer.episode_steps
+        try:
+            steps = pybind.append_batch(self._writer, stacked, size, kept)
+        except ValueError as error:
+            raise self._with_path(error) from error
+        except BaseException:  # Out of memory, or interrupted while waiting.
+            self._log.skip(self._writer.episode_steps - before)
+            raise
+        self._log.skip(size - len(steps))
+        for references in steps:
+            self._log.add(references)
+
     def create_item(self, table: str, priority: float, trajectory: Any) -> None:
         """Queues an item to be inserted; does not wait for that. See `flush`.
 
@@ -184,12 +225,7 @@ class TrajectoryWriter:
         columns = None if plan is None else plan(trajectory)
         if columns is None:
             columns = self._flatten_item(table, trajectory)
-        self._writer.CreateItem(
-            table,
-            priority,
-            [column._references for column in columns],
-            [column.is_squeezed for column in columns],
-        )
+        self._writer.CreateItem(table, priority, columns)
 
     def flush(self, block_until_num_items: int = 0, timeout_ms: int | None = None) -> None:
         """Blocks until the server has inserted all items but the last few.
@@ -256,12 +292,13 @@ class TrajectoryWriter:
         )
 
     def _check_not_set(self, row: list) -> None:
-        for column, reference in enumerate(self._log.rows[-1]):
-            if reference is not None and row[column] is not None:
+        last = len(self._log) - 1
+        for column, value in enumerate(row):
+            if value is not None and self._log.get(last, column) is not None:
                 raise ValueError(
                     f"Field {self._columns.paths[column]} has already been set in the active step "
                     "by previous (partial) append call and thus must be omitted or set to None but "
-                    f"got: {row[column]}"
+                    f"got: {value}"
                 )
 
     def _with_path(self, error: ValueError) -> ValueError:

@@ -4,7 +4,8 @@
 Native: a file of native/<layer>/ may include its own layer and those that the layer's
 `gear_reverb_layer(… DEPENDS …)` line in CMakeLists.txt reaches; a library's headers are for the
 layers that reach that library, and pybind11's for the bindings, which may include every layer.
-Python: no module of gear_reverb/ imports a framework when it is itself imported.
+Python: no module of gear_reverb/ imports a framework when it is itself imported, but for those that
+are made for one (FRAMEWORK_SIDE); only these import each other so.
 
     python scripts/check_layers.py [ROOT]
 """
@@ -17,6 +18,18 @@ from collections.abc import Iterator
 
 BINDINGS = "bindings"
 FRAMEWORKS = {"jax", "tensorflow", "tf_agents", "torch"}
+# What is made for one framework, and has no use without it.
+FRAMEWORK_SIDE = {
+    "_pattern_graph",
+    "_pattern_matcher",
+    "_tf_dataset",
+    "pattern_dataset",
+    "jax",
+    "tf_client",
+    "timestep_dataset",
+    "torch",
+    "trajectory_dataset",
+}
 # Start of an include → the library of native/cmake/dependencies.cmake it belongs to.
 LIBRARY_HEADERS = {
     "grpc/": "gear_reverb_grpc",
@@ -83,6 +96,8 @@ def imported_at_once(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
         elif isinstance(statement, ast.ImportFrom):
             if statement.level == 0:
                 yield statement.lineno, statement.module
+                for alias in statement.names:
+                    yield statement.lineno, f"{statement.module}.{alias.name}"
         elif isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
             yield from imported_at_once(statement.orelse)
         elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -94,8 +109,14 @@ def imported_at_once(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
 
 def check_python(root: pathlib.Path) -> Iterator[str]:
     for path in sorted((root / "gear_reverb").rglob("*.py")):
+        if path.stem in FRAMEWORK_SIDE:
+            continue
+        named = set()
         for line, name in imported_at_once(ast.parse(path.read_text(), str(path)).body):
-            if name.split(".")[0] in FRAMEWORKS:
+            package, _, rest = name.partition(".")
+            lazy = package in FRAMEWORKS or (package == "gear_reverb" and rest in FRAMEWORK_SIDE)
+            if lazy and line not in named:
+                named.add(line)
                 place = f"{path.relative_to(root)}:{line}"
                 yield f"{place}: import {name} inside the function that uses it"
 

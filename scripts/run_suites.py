@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Runs the test suites one after another and prints, last of all, `N passed, N failed`.
 
-Every suite runs, whatever became of the ones before it; a suite that cannot be built or run counts
-as one failure. The status is 0 only if nothing failed. Needs the standard library alone.
+Every suite runs (`image` only if named), whatever became of the ones before it; a suite that cannot
+be built or run counts as one failure. The status is 0 only if nothing failed. Needs the standard
+library alone.
 
     python scripts/run_suites.py [--pythons VERSION,...] [SUITE ...]
 """
@@ -12,6 +13,7 @@ import dataclasses
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +24,11 @@ from collections.abc import Callable
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
 PROGRAM_TIMEOUT_SECONDS = 600
+# What is tested beside a framework, in an environment that has it.
+ADAPTERS = {"torch": "tests/test_torch_adapter.py", "jax": "tests/test_jax_adapter.py"}
+
+# Suites that run only where they are named.
+ON_REQUEST = {"image"}
 
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
@@ -128,11 +135,14 @@ def setup_venv(directory: str, extras: str, *versions: str) -> int:
     return run(["scripts/setup_venv.sh", directory, extras, *versions])
 
 
-def pytest(name: str, venv: str, tests: str, *arguments: str) -> Counts:
+def pytest(
+    name: str, venv: str, tests: str, *arguments: str, env: dict[str, str] | None = None
+) -> Counts:
     report = fresh_reports(name) / "pytest.xml"
     if not (ROOT / tests).is_file() and not any((ROOT / tests).rglob("test_*.py")):
         return Counts().fail(f"{tests}/ has no tests")
-    status = run([f"{venv}/bin/python", "-m", "pytest", tests, f"--junitxml={report}", *arguments])
+    command = [f"{venv}/bin/python", "-m", "pytest", tests, f"--junitxml={report}", *arguments]
+    status = run(command, **(env or {}))
     counts = read_junit(report) if report.is_file() else Counts()
     if status and not counts.failed:
         counts.fail(f"pytest ended with status {status}")
@@ -142,8 +152,14 @@ def pytest(name: str, venv: str, tests: str, *arguments: str) -> Counts:
 def python() -> Counts:
     if setup_venv(".venv", "demo,test,dev", "3.11", "3.12", "3.13", "3.10"):
         return Counts().fail("the virtual environment could not be made")
-    # The import orders have environments, and a suite, of their own.
-    return pytest("python", ".venv", "tests", "--ignore=tests/test_import_orders.py")
+    # These have environments, and suites, of their own.
+    others = ("tests/test_import_orders.py", *ADAPTERS.values())
+    tests = ("tests", *(f"--ignore={path}" for path in others))
+    counts = pytest("python", ".venv", *tests)
+    # Once more with all data in shared memory, also to servers of the same process.
+    forced = {"GEAR_REVERB_DATA_PLANE": "shared-memory"}
+    counts.add(pytest("python-shared-memory", ".venv", *tests, "-m", "not other_plane", env=forced))
+    return counts
 
 
 def compat() -> Counts:
@@ -166,7 +182,28 @@ def imports() -> Counts:
         return Counts(skipped=1, notes=[f"the import orders: {reason}"])
     if status:
         return Counts().fail("the environments could not be made")
-    return pytest("imports", ".venv", "tests/test_import_orders.py")
+    counts = pytest("imports", ".venv", "tests/test_import_orders.py")
+    # The newest TensorFlow is here; the suite `compat` has the oldest that the datasets work with.
+    newest = ("-k", "dataset or tf_client")
+    counts.add(pytest("newest-tensorflow", ".venv-newest", "compat_tests", *newest))
+    return counts
+
+
+def adapters() -> Counts:
+    """The tests of what needs a framework, where that framework is."""
+    status = run(["scripts/make_import_envs.sh", "newest"])
+    if status in (3, 4):
+        reason = {3: "no CPython for the environment", 4: "not enough room on the disk"}[status]
+        return Counts(skipped=1, notes=[f"the adapters: {reason}"])
+    if status:
+        return Counts().fail("the environment could not be made")
+    counts = Counts()
+    for framework, tests in ADAPTERS.items():
+        if run([".venv-newest/bin/python", "-c", f"import {framework}"]):
+            counts.add(Counts(skipped=1, notes=[f"{framework} could not be had: {tests}"]))
+        else:
+            counts.add(pytest(f"adapters-{framework}", ".venv-newest", tests))
+    return counts
 
 
 def pythons(versions: list[str]) -> Counts:
@@ -202,6 +239,13 @@ def checks() -> Counts:
     return counts
 
 
+def image() -> Counts:
+    """Builds the Docker image, which takes minutes, and runs it."""
+    if setup_venv(".venv", "demo,test,dev", "3.11", "3.12", "3.13", "3.10"):
+        return Counts().fail("the virtual environment could not be made")
+    return pytest("image", ".venv", "image_tests", "--timeout=3600")
+
+
 def install() -> Counts:
     if run(["scripts/test_install.sh"]):
         return Counts().fail("pip install into a clean environment failed")
@@ -214,12 +258,16 @@ def main() -> int:
         "python": python,
         "compat": compat,
         "imports": imports,
+        "adapters": adapters,
         "asan": lambda: native("asan", "asan", "address,undefined"),
         "tsan": lambda: native("tsan", "tsan", "thread"),
         "pythons": lambda: pythons(options.pythons.split(",")),
         "install": install,
         "checks": checks,
+        "image": image,
     }
+    # What a shell runs in the background ignores it, and so would the tests' own processes.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(suites))
     parser.add_argument("--pythons", default="3.10,3.13", help="versions for the suite `pythons`")
@@ -232,7 +280,7 @@ def main() -> int:
     summary.unlink(missing_ok=True)
     total = Counts()
     table = [f"{'suite':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}"]
-    for name in options.suites or suites:
+    for name in options.suites or (name for name in suites if name not in ON_REQUEST):
         print(f"\n==== {name} ====", flush=True)
         start = time.monotonic()
         try:

@@ -46,8 +46,10 @@ class InternalWriter:
         self._call("AppendPartial", list(data))
         return [None if value is None else Ref(value) for value in data]
 
-    def CreateItem(self, table, priority, py_trajectory, squeeze_column):
-        self._call("CreateItem", table, priority, py_trajectory, squeeze_column)
+    def CreateItem(self, table, priority, columns):
+        references = [list(column) for column in columns]
+        squeezed = [column.is_squeezed for column in columns]
+        self._call("CreateItem", table, priority, references, squeezed)
 
     def ConfigureChunker(self, column, options):
         self._call("ConfigureChunker", column, options)

@@ -88,14 +88,22 @@ def test_layers_in_a_circle_are_refused(tmp_path):
     [
         "import tensorflow as tf\n",
         "from torch.utils import dlpack\n",
+        "from gear_reverb import _pattern_graph\n",
+        "from gear_reverb._pattern_graph import PatternDataset\n",
         "try:\n    import jax\nexcept ImportError:\n    jax = None\n",
         "class A:\n    import torch\n",
+        "from gear_reverb import tf_client\n",
+        "import gear_reverb.tf_client\n",
     ],
 )
 def test_a_framework_imported_at_once_is_named(tree, code):
     status, output = tree(gear_reverb__x_py=code)
     assert status == 1
     assert output.startswith("gear_reverb/x.py:")
+
+
+def test_tensorflows_side_imports_tensorflow(tree):
+    assert tree(gear_reverb__tf_client_py="import tensorflow as tf\n") == (0, "")
 
 
 def test_lazy_and_typing_imports_of_frameworks_are_fine(tree):

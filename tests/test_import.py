@@ -52,11 +52,30 @@ def test_all_names_exist_and_no_module_is_forgotten():
         "pybind",
         "platform.checkpointers_lib",
         "platform.default.checkpointers",
+        "platform.default.server_main_command_line_args",
+        "cc.checkpointing.checkpoint_pb2",
+        "server_executable.reverb_config_pb2",
+        "server_executable.server_from_proto",
+        "server_executable.server_main",
+        "structured_writer",
+        "pattern_dataset",
         "cc.schema_pb2",
+        "cc.patterns_pb2",
     ],
 )
 def test_reverbs_modules_are_there(module):
     importlib.import_module(f"gear_reverb.{module}")
+
+
+def test_what_needs_tensorflow_is_there_but_not_imported():
+    names = dir(gear_reverb)
+    for name in ("TFClient", "TimestepDataset", "TrajectoryDataset", "tf_client"):
+        assert name in names
+
+
+def test_other_names_are_missing():
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        _ = gear_reverb.nope
 
 
 def test_errors_are_runtime_errors():

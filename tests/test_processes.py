@@ -51,9 +51,18 @@ def remote_server():
     process.communicate()
 
 
+def catches(process, number):
+    """Whether the process has a handler for the signal."""
+    with open(f"/proc/{process.pid}/status") as status:
+        caught = next(line for line in status if line.startswith("SigCgt:"))
+    return int(caught.split()[1], 16) >> (number - 1) & 1
+
+
 def test_sigterm_drains_a_waiting_server(remote_server):
     process, client = remote_server
     client.insert([1], {"t": 1.0})
+    while not catches(process, signal.SIGTERM):  # Not before it waits.
+        time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     assert finish(process)[:2] == (0, "drained\n")
 
@@ -67,16 +76,18 @@ def test_sigint_stops_a_waiting_server(remote_server):
     assert "KeyboardInterrupt" in err
 
 
-def test_a_server_in_another_process_is_reached_over_grpc(remote_server):
+@pytest.mark.other_plane
+def test_a_server_in_another_process_is_reached_through_shared_memory(remote_server):
     _, client = remote_server
-    assert "grpc" in client.data_plane
+    assert client.data_plane == "shared-memory"
     client.insert([7], {"t": 1.0})
     [[step]] = client.sample("t")
     assert step.data[0] == 7
 
 
+@pytest.mark.other_plane
 def test_a_server_of_this_process_is_reached_without_a_wire(serve):
-    assert "in-process" in serve().data_plane
+    assert serve().data_plane == "in-process"
 
 
 def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server):

@@ -14,8 +14,8 @@ class Serving:
     port: int
 
 
-def serve(link: Link, config: Config) -> None:
-    server = reverb.Server(make_tables(config))
+def serve(link: Link, config: Config, port: int | None = None) -> None:
+    server = reverb.Server(make_tables(config), port=port)
     link.report(Serving(server.port))
     link.stop_requested(wait_seconds=None)
     server.stop()

@@ -113,6 +113,7 @@ message TableInfo {
   int64 waiting_samples = 1003;
   string blocked_insert = 1004;
   string blocked_sample = 1005;
+  int64 num_unused_samples = 1006;
 }
 
 message Uint128 { uint64 high = 1; uint64 low = 2; }

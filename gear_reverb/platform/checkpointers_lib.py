@@ -16,12 +16,14 @@ class CheckpointerBase(metaclass=abc.ABCMeta):
 
 
 class DefaultCheckpointer(CheckpointerBase):
-    """Stores checkpoints as compressed TFRecord files, one directory each, below a root."""
+    """Stores checkpoints below a root, one directory each (docs/formats/checkpoint.md)."""
 
     def __init__(
         self, path: str, group: str = "", fallback_checkpoint_path: str | None = None
     ) -> None:
         """A server restores the newest checkpoint below `path` when it starts.
+
+        Checkpoints that dm-reverb wrote are restored too (docs/formats/dm_checkpoint.md).
 
         Args:
           path: Root of the checkpoints.

@@ -101,20 +101,55 @@ std::string PackText(const py::array& array, const std::string& what) {
 
 }  // namespace
 
-BorrowedTensor::BorrowedTensor(py::handle object, const std::string& what) {
+BorrowedTensor::BorrowedTensor(py::handle object, size_t column) {
+  if (BorrowNumber(object)) return;
+  const auto& numpy = py::detail::npy_api::get();
+  if (Py_TYPE(object.ptr()) == numpy.PyArray_Type_) {
+    BorrowArray(py::reinterpret_borrow<py::array>(object), column);
+    return;
+  }
   py::array array = py::reinterpret_steal<py::array>(
-      py::detail::npy_api::get().PyArray_FromAny_(object.ptr(), nullptr, 0, 0, 0, nullptr));
+      numpy.PyArray_FromAny_(object.ptr(), nullptr, 0, 0, 0, nullptr));
   if (!array) throw py::error_already_set();
-  py::dtype dtype = array.dtype();
+  BorrowArray(std::move(array), column);
+}
+
+// As numpy.asarray does; false for what is no plain bool, float, or int of 64 bits.
+bool BorrowedTensor::BorrowNumber(py::handle object) {
+  const auto borrow = [this](DType dtype, const void* value, size_t bytes) {
+    view_.dtype = dtype;
+    view_.data = {static_cast<const std::byte*>(value), bytes};
+    return true;
+  };
+  if (PyFloat_CheckExact(object.ptr())) {
+    float_ = PyFloat_AS_DOUBLE(object.ptr());
+    return borrow(DType::kFloat64, &float_, sizeof(float_));
+  }
+  if (PyBool_Check(object.ptr())) {
+    bool_ = object.ptr() == Py_True;
+    return borrow(DType::kBool, &bool_, sizeof(bool_));
+  }
+  if (PyLong_CheckExact(object.ptr()) && sizeof(long) == sizeof(int_)) {
+    int overflow = 0;
+    int_ = PyLong_AsLongLongAndOverflow(object.ptr(), &overflow);
+    return overflow == 0 && borrow(DType::kInt64, &int_, sizeof(int_));
+  }
+  return false;
+}
+
+void BorrowedTensor::BorrowArray(py::array array, size_t column) {
+  const auto* const parts = py::detail::array_proxy(array.ptr());
+  const auto dtype = py::reinterpret_borrow<py::dtype>(parts->descr);
+  const auto what = [column] { return "Column " + std::to_string(column); };
   view_.dtype = FromNumpy(dtype.num());
-  if (view_.dtype == DType::kInvalid) ThrowUnsupported(what, dtype);
-  view_.shape.assign(array.shape(), array.shape() + array.ndim());
+  if (view_.dtype == DType::kInvalid) ThrowUnsupported(what(), dtype);
+  view_.shape.assign(parts->dimensions, parts->dimensions + parts->nd);
   if (view_.dtype == DType::kString) {
-    packed_ = PackText(array, what);
+    packed_ = PackText(array, what());
     view_.data = {reinterpret_cast<const std::byte*>(packed_.data()), packed_.size()};
     return;
   }
-  if (const char order = dtype.byteorder(); order == '>') {
+  if (dtype.byteorder() == '>') {
     array = array.attr("astype")(dtype.attr("newbyteorder")("="));
   }
   if (!(array.flags() & py::array::c_style)) {
@@ -126,23 +161,13 @@ BorrowedTensor::BorrowedTensor(py::handle object, const std::string& what) {
   owner_ = std::move(array);
 }
 
-BorrowedStep::BorrowedStep(const py::sequence& values) {
-  const size_t n = values.size();
-  tensors_.reserve(n);
-  views_.reserve(n);
-  for (size_t i = 0; i < n; ++i) {
-    py::object value = values[i];
-    if (value.is_none()) {
-      tensors_.emplace_back();
-      views_.emplace_back();
-    } else {
-      tensors_.emplace_back(std::in_place, value, "Column " + std::to_string(i));
-      views_.emplace_back();
-    }
-  }
-  // Views of short strings point into the tensors themselves, so they are taken at the end.
-  for (size_t i = 0; i < n; ++i) {
-    if (tensors_[i].has_value()) views_[i] = tensors_[i]->view();
+BorrowedStep::BorrowedStep(const py::sequence& values)
+    : tensors_(values.size()), views_(tensors_.size()) {
+  for (size_t i = 0; i < views_.size(); ++i) {
+    const py::object value = values[i];
+    if (value.is_none()) continue;
+    views_[i] = tensors_[i].emplace(value, i).view();
+    bytes_ += views_[i]->data.size();
   }
 }
 
@@ -196,6 +221,11 @@ py::array ToArray(const tensor::TensorView& tensor) {
     std::memcpy(array.mutable_data(), tensor.data.data(), tensor.data.size());
   }
   return array;
+}
+
+py::array BorrowingArray(DType dtype, const tensor::Shape& shape, void* data, py::handle owner) {
+  return py::array(ToNumpy(dtype), std::vector<py::ssize_t>(shape.begin(), shape.end()), {}, data,
+                   owner);
 }
 
 py::list ToArrays(const storage::Trajectory& trajectory) {

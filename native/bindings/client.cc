@@ -68,12 +68,18 @@ void DefineClient(py::module_& module) {
            [](const ClientPtr& self) {
              return WithoutGil([&] { return self->GetConnection(); })->data_plane();
            })
+      .def("known_data_plane", &Client::KnownDataPlane, py::call_guard<ReleaseGil>())
       .def("NewWriter", &MakeWriter, py::arg("chunk_length"), py::arg("max_timesteps"),
            py::arg("delta_encoded") = false, py::arg("max_in_flight_items") = 25)
       .def("NewTrajectoryWriter", &MakeTrajectoryWriter, py::arg("chunker_options"),
            py::arg("validate_items"), py::arg("max_in_flight_bytes") = int64_t{1} << 30)
+      .def("NewStructuredWriter", &MakeStructuredWriter, py::arg("configs"))
       .def("NewSampler", &MakeSampler, py::arg("table"), py::arg("max_samples"),
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
+      .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
+           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"))
+      .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
+           py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),
            py::arg("update_priorities"), py::arg("delete_keys"))
       .def(

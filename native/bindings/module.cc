@@ -12,6 +12,11 @@ PYBIND11_MODULE(_native, module) {
   DefineTables(module);
   DefineServer(module);
   DefineWriters(module);
+  DefineStructuredWriter(module);
   DefineSampler(module);
+  DefineBatchSampler(module);
   DefineClient(module);
+  DefineBatchInsert(module);
+  DefineBatchAppend(module);
+  DefineBlocks(module);
 }

@@ -8,7 +8,9 @@
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/checkpoint/checkpointer.h"
+#include "native/client/data_plane.h"
 #include "native/client/fork_guard.h"
+#include "native/dm_checkpoint/dm_checkpoint.h"
 #include "native/server/grpc_server.h"
 #include "pybind11/stl.h"
 
@@ -24,10 +26,11 @@ std::unique_ptr<GrpcServer> MakeServer(std::vector<std::shared_ptr<table::Table>
                                        std::shared_ptr<Checkpointer> checkpointer) {
   ThrowIfError(client::CheckNotForked());
   client::NoteGrpcUse();
+  const client::DataPlane plane = ValueOrThrow(client::DataPlaneOfEnvironment());
   return WithoutGil([&]() -> absl::StatusOr<std::unique_ptr<GrpcServer>> {
     auto service = service::ReplayService::Create(std::move(tables), std::move(checkpointer));
     if (!service.ok()) return service.status();
-    return GrpcServer::Create(*std::move(service), {port, ""});
+    return GrpcServer::Create(*std::move(service), {port, "", plane != client::DataPlane::kGrpc});
   });
 }
 
@@ -62,10 +65,16 @@ void DefineServer(py::module_& module) {
       "create_default_checkpointer",
       [](const std::string& path, const std::string& group,
          const std::optional<std::string>& fallback_checkpoint_path) {
-        return ValueOrThrow(
-            Checkpointer::Create(path, group, fallback_checkpoint_path, kKeepLatest));
+        return ValueOrThrow(Checkpointer::Create(path, group, fallback_checkpoint_path, kKeepLatest,
+                                                 {dm_checkpoint::Format()}));
       },
       py::arg("path"), py::arg("group"), py::arg("fallback_checkpoint_path"));
+  module.def(
+      "export_checkpoint",
+      [](const std::string& path, const std::string& directory) {
+        return WithoutGil([&] { return dm_checkpoint::Export(path, directory); });
+      },
+      py::arg("path"), py::arg("directory"));
 
   py::class_<GrpcServer, std::unique_ptr<GrpcServer, ReleasingDelete>>(module, "Server")
       .def(py::init([](std::vector<std::shared_ptr<table::Table>> tables, int port,

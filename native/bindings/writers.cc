@@ -1,4 +1,4 @@
-// Cell references, chunker options and the two writers.
+// Chunker options and the two writers.
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,6 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "native/bindings/arrays.h"
+#include "native/bindings/boxed.h"
+#include "native/bindings/cell_refs.h"
+#include "native/bindings/column_steps.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/writer/trajectory_writer.h"
@@ -47,63 +50,104 @@ absl::Time DeadlineOf(std::optional<int64_t> timeout_ms) {
   return absl::Now() + absl::Milliseconds(*timeout_ms);
 }
 
+// The core behind a `self` whose type a method descriptor has checked.
+TrajectoryWriter& CoreOf(PyObject* self) {
+  auto* const instance = reinterpret_cast<py::detail::instance*>(self);
+  void* const core = instance->get_value_and_holder().value_ptr();
+  if (core == nullptr) throw py::type_error("The writer has not been initialised.");
+  return *static_cast<TrajectoryWriter*>(core);
+}
+
 using AppendMethod = absl::StatusOr<TrajectoryWriter::Cells> (TrajectoryWriter::*)(
     const TrajectoryWriter::Step&, absl::Time);
 
 // A first try that never waits keeps the GIL; what is left to wait for is waited for without it.
 template <AppendMethod method>
-py::list Append(TrajectoryWriter& self, const py::sequence& data) {
-  const BorrowedStep step(data);
-  size_t bytes = 0;
-  for (const auto& view : step.optional_views()) {
-    if (view.has_value()) bytes += view->data.size();
-  }
-  absl::StatusOr<TrajectoryWriter::Cells> cells = absl::DeadlineExceededError("");
-  if (bytes < kReleaseGilFromBytes) {
-    cells = (self.*method)(step.optional_views(), absl::InfinitePast());
-  }
-  if (absl::IsDeadlineExceeded(cells.status())) {
-    ReleaseGil release;
-    cells = (self.*method)(step.optional_views(), absl::InfiniteFuture());
-  }
-  ThrowIfError(cells.status());
-  py::list out(cells->size());
-  for (size_t i = 0; i < cells->size(); ++i) {
-    if ((*cells)[i] == nullptr) {
-      out[i] = py::none();
-    } else {
-      out[i] = py::cast(std::move((*cells)[i]));
+PyObject* Append(PyObject* self, PyObject* data) {
+  return AsSlot([&] {
+    TrajectoryWriter& core = CoreOf(self);
+    const BorrowedStep step(py::reinterpret_borrow<py::sequence>(data));
+    absl::StatusOr<TrajectoryWriter::Cells> cells = absl::DeadlineExceededError("");
+    if (step.bytes() < kReleaseGilFromBytes) {
+      cells = (core.*method)(step.optional_views(), absl::InfinitePast());
     }
-  }
-  return out;
+    if (absl::IsDeadlineExceeded(cells.status())) {
+      ReleaseGil release;
+      cells = (core.*method)(step.optional_views(), absl::InfiniteFuture());
+    }
+    ThrowIfError(cells.status());
+    return ToPython(*std::move(cells)).release().ptr();
+  });
 }
 
-void CreateItem(TrajectoryWriter& self, const std::string& table, double priority,
-                const py::sequence& trajectory, const std::vector<bool>& squeeze_column) {
-  std::vector<TrajectoryWriter::Cells> columns(trajectory.size());
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const py::sequence column = trajectory[i];
-    columns[i].reserve(column.size());
-    for (py::handle ref : column) columns[i].push_back(py::cast<std::shared_ptr<CellRef>>(ref));
+// The columns of an item as the core takes them. Keeps the references alive, even if another
+// thread changes the list while the GIL is released.
+class BorrowedColumns {
+ public:
+  explicit BorrowedColumns(PyObject* list) {
+    if (!PyList_Check(list)) throw py::type_error("The columns of an item must be a list.");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+      const ColumnSteps* const steps = ColumnStepsOf(PyList_GET_ITEM(list, i));
+      if (steps == nullptr) throw py::type_error("Items consist of TrajectoryColumns.");
+      owners_.push_back(steps->references);
+      columns_.push_back({{}, steps->is_squeezed});
+      num_cells_ += PyTuple_GET_SIZE(steps->references.ptr());
+    }
+    cells_.reserve(num_cells_);  // The spans stay valid.
+    for (size_t i = 0; i < owners_.size(); ++i) columns_[i].cells = AddCells(owners_[i].ptr());
   }
-  WithoutGil([&] { return self.CreateItem(table, priority, columns, squeeze_column); });
+
+  absl::Span<const TrajectoryWriter::ItemColumn> columns() const { return columns_; }
+
+ private:
+  absl::Span<const CellRef* const> AddCells(PyObject* references) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(references);
+    const size_t first = cells_.size();
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      PyObject* const reference = PyTuple_GET_ITEM(references, i);
+      const CellRef* const cell = CellOf(reference);
+      if (cell == nullptr) {
+        throw py::type_error("A TrajectoryColumn refers to a " +
+                             std::string(Py_TYPE(reference)->tp_name) + ", not to a WeakCellRef.");
+      }
+      cells_.push_back(cell);
+    }
+    return {cells_.data() + first, static_cast<size_t>(size)};
+  }
+
+  absl::InlinedVector<py::object, 8> owners_;
+  absl::InlinedVector<const CellRef*, 32> cells_;
+  absl::InlinedVector<TrajectoryWriter::ItemColumn, 8> columns_;
+  size_t num_cells_ = 0;
+};
+
+// Of a str or bytes.
+std::string TextOf(PyObject* object) {
+  if (!PyUnicode_Check(object) && !PyBytes_Check(object)) {
+    throw py::type_error("The table must be named by a str, not by a " +
+                         std::string(Py_TYPE(object)->tp_name) + ".");
+  }
+  return py::cast<std::string>(py::handle(object));
 }
 
-void DefineCellRef(py::module_& module) {
-  py::class_<CellRef, std::shared_ptr<CellRef>>(module, "WeakCellRef")
-      .def_property_readonly("expired", &CellRef::expired)
-      .def_property_readonly("shape",
-                             [](const CellRef& self) {
-                               const tensor::Shape shape = ValueOrThrow(self.shape());
-                               return std::vector<int64_t>(shape.begin(), shape.end());
-                             })
-      .def_property_readonly(
-          "dtype", [](const CellRef& self) { return ToNumpy(ValueOrThrow(self.dtype())); })
-      .def("numpy", [](const CellRef& self) { return ToArray(ValueOrThrow(self.Copy()).view()); })
-      .def("__repr__", [](const CellRef& self) {
-        return std::string(self.expired() ? "WeakCellRef(expired)" : "WeakCellRef");
-      });
+// (table, priority, columns), the last a list of TrajectoryColumns.
+PyObject* CreateItem(PyObject* self, PyObject* const* args, Py_ssize_t num_args) {
+  return AsSlot([&] {
+    CheckNumArguments("CreateItem", num_args, 3);
+    TrajectoryWriter& core = CoreOf(self);
+    const std::string table = TextOf(args[0]);
+    const double priority = PyFloat_AsDouble(args[1]);
+    if (priority == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+    const BorrowedColumns borrowed(args[2]);
+    WithoutGil([&] { return core.CreateItem(table, priority, borrowed.columns()); });
+    return py::none().release().ptr();
+  });
 }
+
+PyMethodDef fast_methods[] = {
+    {"Append", Append<&TrajectoryWriter::Append>, METH_O, nullptr},
+    {"AppendPartial", Append<&TrajectoryWriter::AppendPartial>, METH_O, nullptr},
+    {"CreateItem", AsMethod(CreateItem), METH_FASTCALL, nullptr}};
 
 void DefineChunkerOptions(py::module_& module) {
   py::class_<ChunkerOptions>(module, "ChunkerOptions")
@@ -125,12 +169,8 @@ void DefineChunkerOptions(py::module_& module) {
 }
 
 void DefineTrajectoryWriter(py::module_& module) {
-  py::class_<TrajectoryWriter, TrajectoryWriterPtr>(module, "TrajectoryWriter")
-      .def("Append", &Append<&TrajectoryWriter::Append>, py::arg("data"))
-      .def("AppendPartial", &Append<&TrajectoryWriter::AppendPartial>, py::arg("data"))
-      .def("CreateItem", &CreateItem, py::arg("table"), py::arg("priority"),
-           py::arg("py_trajectory"), py::arg("squeeze_column"))
-      .def(
+  py::class_<TrajectoryWriter, TrajectoryWriterPtr> type(module, "TrajectoryWriter");
+  type.def(
           "ConfigureChunker",
           [](TrajectoryWriter& self, int64_t column, const ChunkerOptions& options) {
             ThrowIfError(self.ConfigureChunker(column, options));
@@ -153,6 +193,10 @@ void DefineTrajectoryWriter(py::module_& module) {
       .def("Close", &TrajectoryWriter::Close, py::call_guard<ReleaseGil>())
       .def_property_readonly("max_num_keep_alive_refs", &TrajectoryWriter::max_num_keep_alive_refs)
       .def_property_readonly("episode_steps", &TrajectoryWriter::episode_steps);
+  for (PyMethodDef& method : fast_methods) {
+    type.attr(method.ml_name) = py::reinterpret_steal<py::object>(
+        PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &method));
+  }
 }
 
 void DefineWriter(py::module_& module) {
@@ -188,9 +232,13 @@ void DefineWriter(py::module_& module) {
           py::arg("retry_on_unavailable") = true);
 }
 
-// Finds out, before the first item, by which way the data will go.
+// Finds out, before the first item, by which way the data will go. A server that is not there is
+// what the first item meets.
 void Connect(const ClientPtr& client) {
-  WithoutGil([&] { return client->GetConnection().status(); });
+  WithoutGil([&]() -> absl::Status {
+    const absl::Status status = client->GetConnection().status();
+    return absl::IsUnavailable(status) ? absl::OkStatus() : status;
+  });
 }
 
 }  // namespace
@@ -225,7 +273,10 @@ py::object MakeWriter(const ClientPtr& client, int chunk_length, int max_timeste
 }
 
 void DefineWriters(py::module_& module) {
-  DefineCellRef(module);
+  DefineCellRefs(module);
+  DefineNests(module);
+  DefineColumnSteps(module);
+  DefineHistory(module);
   DefineChunkerOptions(module);
   DefineTrajectoryWriter(module);
   DefineWriter(module);

@@ -59,13 +59,13 @@ inline storage::ChunkPtr MakeChunk(uint64_t key) {
 
 // Column 0: both steps of `a`; column 1: the last string of `b`, squeezed.
 inline table::Item MakeItem(uint64_t key, const storage::ChunkPtr& a, const storage::ChunkPtr& b) {
-  auto trajectory = std::make_shared<storage::Trajectory>();
-  trajectory->columns.push_back({{{a, 0, 2, 0}, {b, 1, 1, 0}}, false});
-  trajectory->columns.push_back({{{b, 1, 1, 1}}, true});
+  storage::TrajectoryBuilder trajectory;
+  trajectory.columns.push_back({{{a, 0, 2, 0}, {b, 1, 1, 0}}, false});
+  trajectory.columns.push_back({{{b, 1, 1, 1}}, true});
   table::Item item;
   item.key = key;
   item.priority = 0.25 * key;
-  item.trajectory = std::move(trajectory);
+  item.trajectory = std::move(trajectory).Build();
   return item;
 }
 
@@ -77,7 +77,7 @@ inline std::string Describe(const storage::Trajectory& trajectory) {
     storage::Gather(column, reinterpret_cast<std::byte*>(bytes.data()));
     absl::StrAppend(&text, tensor::Name(layout.dtype), tensor::ShapeString(layout.shape), bytes);
     for (const auto& slice : column.slices) {
-      const auto& range = slice.chunk->range();
+      const auto range = slice.chunk->range();
       absl::StrAppend(&text, "|", slice.chunk->key(), " ", slice.offset, " ", slice.length, " ",
                       range.episode_id, " ", range.start, " ", range.end, " ", range.sparse);
     }

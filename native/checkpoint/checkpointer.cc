@@ -14,16 +14,13 @@
 namespace gear_reverb::checkpoint {
 namespace {
 
-// The checkpoints in `root`, newest first, and then `root` if it is one.
-absl::StatusOr<std::vector<std::string>> Candidates(const std::string& root) {
-  GR_ASSIGN_OR_RETURN(std::vector<std::string> paths, ListCheckpoints(root));
-  if (IsCheckpoint(root)) paths.push_back(root);
-  return paths;
-}
-
-absl::Status Restore(const std::string& path, absl::Span<const table::TableSnapshot> snapshots,
+absl::Status Restore(const Checkpointer::Contents& contents,
                      absl::Span<const std::shared_ptr<table::Table>> tables) {
-  GR_ASSIGN_OR_RETURN(const auto matched, MatchTables(snapshots, tables));
+  const std::vector<table::TableSnapshot>& snapshots = contents.tables;
+  const SameSignature same_signature = [&](const std::string& a, const std::string& b) {
+    return a == b || (contents.format != nullptr && contents.format->SameSignature(a, b));
+  };
+  GR_ASSIGN_OR_RETURN(const auto matched, MatchTables(snapshots, tables, same_signature));
   int64_t items = 0;
   for (size_t i = 0; i < matched.size(); ++i) {
     if (absl::Status status = matched[i]->Restore(snapshots[i]); !status.ok()) {
@@ -36,7 +33,7 @@ absl::Status Restore(const std::string& path, absl::Span<const table::TableSnaps
     }
   }
   base::Log(base::LogLevel::kInfo, absl::StrCat("Restored ", items, " items of ", matched.size(),
-                                                " table(s) from ", path));
+                                                " table(s) from ", contents.path));
   return absl::OkStatus();
 }
 
@@ -44,12 +41,14 @@ absl::Status Restore(const std::string& path, absl::Span<const table::TableSnaps
 
 absl::StatusOr<std::shared_ptr<Checkpointer>> Checkpointer::Create(
     const std::string& path, const std::string& group,
-    const std::optional<std::string>& fallback_path, int64_t keep_latest) {
+    const std::optional<std::string>& fallback_path, int64_t keep_latest,
+    std::vector<std::shared_ptr<const ForeignFormat>> foreign) {
   if (path.empty()) return base::InvalidArgument("The path of checkpoints must not be empty.");
   if (keep_latest < 0) {
     return base::InvalidArgument("keep_latest (", keep_latest, ") must not be negative.");
   }
-  return std::shared_ptr<Checkpointer>(new Checkpointer(path, group, fallback_path, keep_latest));
+  return std::shared_ptr<Checkpointer>(
+      new Checkpointer(path, group, fallback_path, keep_latest, std::move(foreign)));
 }
 
 std::string Checkpointer::Root(const std::string& path) const {
@@ -69,11 +68,31 @@ absl::StatusOr<std::string> Checkpointer::Save(
   return path;
 }
 
-absl::Status Checkpointer::LoadLatest(absl::Span<const std::shared_ptr<table::Table>> tables,
-                                      memory::Arena& arena, storage::ChunkStore& chunks) {
+const ForeignFormat* Checkpointer::FormatOf(const std::string& directory) const {
+  if (IsCheckpoint(directory)) return nullptr;
+  for (const auto& format : foreign_) {
+    if (format->Recognizes(directory)) return format.get();
+  }
+  return nullptr;
+}
+
+bool Checkpointer::IsAnyCheckpoint(const std::string& directory) const {
+  return IsCheckpoint(directory) || FormatOf(directory) != nullptr;
+}
+
+absl::StatusOr<std::vector<std::string>> Checkpointer::Candidates(const std::string& root) const {
+  GR_ASSIGN_OR_RETURN(
+      std::vector<std::string> paths,
+      ListCheckpoints(root, [this](const std::string& path) { return FormatOf(path) != nullptr; }));
+  if (IsAnyCheckpoint(root)) paths.push_back(root);
+  return paths;
+}
+
+absl::StatusOr<Checkpointer::Contents> Checkpointer::ReadLatest(memory::Arena& arena,
+                                                                storage::ChunkStore& chunks) {
   GR_ASSIGN_OR_RETURN(std::vector<std::string> candidates, Candidates(Root(path_)));
   // Other groups' checkpoints lie in `path_` too, but it may be a checkpoint itself.
-  if (!group_.empty() && IsCheckpoint(path_)) candidates.push_back(path_);
+  if (!group_.empty() && IsAnyCheckpoint(path_)) candidates.push_back(path_);
   if (candidates.empty() && fallback_path_.has_value()) {
     GR_ASSIGN_OR_RETURN(candidates, Candidates(Root(*fallback_path_)));
     if (candidates.empty()) {
@@ -83,14 +102,23 @@ absl::Status Checkpointer::LoadLatest(absl::Span<const std::shared_ptr<table::Ta
   absl::Status damage = base::NotFound("There is no checkpoint in ", path_, ".");
   for (const std::string& path : candidates) {
     base::Log(base::LogLevel::kInfo, absl::StrCat("Loading ", path));
-    const auto snapshots = ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena, chunks);
-    if (snapshots.ok()) return Restore(path, *snapshots, tables);
+    const ForeignFormat* format = FormatOf(path);
+    auto snapshots = format == nullptr
+                         ? ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena, chunks)
+                         : format->Read(path, arena, chunks);
+    if (snapshots.ok()) return Contents{path, *std::move(snapshots), format};
     if (!absl::IsDataLoss(snapshots.status())) return snapshots.status();
     base::Log(base::LogLevel::kWarning,
               absl::StrCat(snapshots.status().message(), " Trying the checkpoint before it."));
     if (absl::IsNotFound(damage)) damage = snapshots.status();
   }
   return damage;
+}
+
+absl::Status Checkpointer::LoadLatest(absl::Span<const std::shared_ptr<table::Table>> tables,
+                                      memory::Arena& arena, storage::ChunkStore& chunks) {
+  GR_ASSIGN_OR_RETURN(const Contents contents, ReadLatest(arena, chunks));
+  return Restore(contents, tables);
 }
 
 std::string Checkpointer::DebugString() const {

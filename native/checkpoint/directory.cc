@@ -39,6 +39,16 @@ bool ParseName(absl::string_view name, absl::Time* time) {
          NameOf(*time) == absl::StrCat(name, kTimeSuffix);
 }
 
+// The same of dm-reverb's names.
+bool ParseForeignName(absl::string_view name, absl::Time* time) {
+  std::string error;
+  constexpr size_t kLeastBytes = 25;  // 2026-11-20T22:17:17+00:00
+  return name.size() >= kLeastBytes && name[10] == 'T' &&
+         (name[name.size() - 6] == '+' || name[name.size() - 6] == '-') &&
+         absl::ParseTime(absl::RFC3339_full, name, time, &error) && *time > absl::UnixEpoch() &&
+         *time < absl::InfiniteFuture();
+}
+
 absl::Status Error(const std::error_code& error, absl::string_view what, const std::string& path) {
   return absl::ErrnoToStatus(error.value(), absl::StrCat("Cannot ", what, " ", path));
 }
@@ -105,12 +115,17 @@ bool IsCheckpoint(const std::string& path) {
   return fs::is_regular_file(absl::StrCat(path, "/", kFileName), error);
 }
 
-absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& root) {
+absl::StatusOr<std::vector<std::string>> ListCheckpoints(
+    const std::string& root, const std::function<bool(const std::string& path)>& is_foreign) {
   GR_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListNames(root));
   std::vector<std::pair<absl::Time, std::string>> found;
   for (const std::string& name : names) {
     absl::Time time;
-    if (ParseName(name, &time)) found.emplace_back(time, absl::StrCat(root, "/", name));
+    std::string path = absl::StrCat(root, "/", name);
+    if (ParseName(name, &time) ||
+        (is_foreign != nullptr && ParseForeignName(name, &time) && is_foreign(path))) {
+      found.emplace_back(time, std::move(path));
+    }
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<std::string> paths;
@@ -120,7 +135,10 @@ absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& root
 
 absl::Status RemoveOldCheckpoints(const std::string& root, int64_t keep) {
   GR_ASSIGN_OR_RETURN(const std::vector<std::string> paths, ListCheckpoints(root));
-  for (size_t i = keep; i < paths.size(); ++i) RemoveTree(paths[i]);
+  int64_t own = 0;
+  for (const std::string& path : paths) {
+    if (IsCheckpoint(path) && ++own > keep) RemoveTree(path);
+  }
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 // not at all.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,10 +17,13 @@ namespace gear_reverb::checkpoint {
 // Whether `path` is a checkpoint's directory.
 bool IsCheckpoint(const std::string& path);
 
-// The paths of the checkpoints in `root`, newest first; none if there is no such directory.
-absl::StatusOr<std::vector<std::string>> ListCheckpoints(const std::string& root);
+// The paths of the checkpoints in `root`, newest first; none if there is no such directory. Those
+// with dm-reverb's names, which have more digits and may be of any time zone, count where
+// `is_foreign` says so.
+absl::StatusOr<std::vector<std::string>> ListCheckpoints(
+    const std::string& root, const std::function<bool(const std::string& path)>& is_foreign = {});
 
-// Removes all but the `keep` newest checkpoints in `root`.
+// Removes all but the `keep` newest checkpoints of our own in `root`.
 absl::Status RemoveOldCheckpoints(const std::string& root, int64_t keep);
 
 // A checkpoint that is being written, under a name that readers ignore. Destroyed before Publish
@@ -30,7 +34,8 @@ class UnpublishedCheckpoint {
   static absl::StatusOr<std::unique_ptr<UnpublishedCheckpoint>> Create(const std::string& root);
   ~UnpublishedCheckpoint();
 
-  // Where to write the file; it must be flushed before Publish.
+  // What is published, and where in it our own checkpoint goes. All written must be flushed first.
+  const std::string& directory() const { return path_; }
   std::string file() const;
 
   // Gives the directory its name: the time `now`, or just after the newest checkpoint in `root` if

@@ -8,7 +8,8 @@
 namespace gear_reverb::checkpoint {
 namespace {
 
-absl::Status CheckFits(const table::TableSnapshot& snapshot, const table::TableInfo& table) {
+absl::Status CheckFits(const table::TableSnapshot& snapshot, const table::TableInfo& table,
+                       const SameSignature& same_signature) {
   const auto misfit = [&](const auto&... parts) {
     return base::FailedPrecondition("The checkpoint does not fit table '", table.name,
                                     "': ", parts...);
@@ -16,7 +17,7 @@ absl::Status CheckFits(const table::TableSnapshot& snapshot, const table::TableI
   if (table.current_size > 0) {
     return misfit("current_size: the table holds ", table.current_size, " items already.");
   }
-  if (!table.signature.empty() && table.signature != snapshot.info.signature) {
+  if (!table.signature.empty() && !same_signature(table.signature, snapshot.info.signature)) {
     return misfit("signature: that of the table is not that of the checkpoint",
                   snapshot.info.signature.empty() ? ", which has none." : ".");
   }
@@ -31,7 +32,7 @@ absl::Status CheckFits(const table::TableSnapshot& snapshot, const table::TableI
 
 absl::StatusOr<std::vector<std::shared_ptr<table::Table>>> MatchTables(
     absl::Span<const table::TableSnapshot> snapshots,
-    absl::Span<const std::shared_ptr<table::Table>> tables) {
+    absl::Span<const std::shared_ptr<table::Table>> tables, const SameSignature& same_signature) {
   std::vector<std::shared_ptr<table::Table>> matched;
   for (const table::TableSnapshot& snapshot : snapshots) {
     const std::string& name = snapshot.info.name;
@@ -46,7 +47,7 @@ absl::StatusOr<std::vector<std::shared_ptr<table::Table>>> MatchTables(
           "' but table was not found in provided list of tables. Available tables: [",
           absl::StrJoin(tables, ", ", quote), "]");
     }
-    GR_RETURN_IF_ERROR(CheckFits(snapshot, (*found)->info()));
+    GR_RETURN_IF_ERROR(CheckFits(snapshot, (*found)->info(), same_signature));
     matched.push_back(*found);
   }
   return matched;

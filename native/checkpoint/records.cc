@@ -134,9 +134,11 @@ absl::StatusOr<storage::ChunkPtr> DecodeChunk(absl::string_view payload, memory:
     storage::ChunkColumn column;
     column.dtype = static_cast<tensor::DType>(from.Get<int32_t>());
     const auto rank = from.Get<uint32_t>();
+    tensor::Shape shape;
     for (uint32_t axis = 0; axis < rank && from.ok(); ++axis) {
-      column.shape.push_back(from.Get<int64_t>());
+      shape.push_back(from.Get<int64_t>());
     }
+    column.shape = shape;
     lengths.push_back(from.Get<uint64_t>());
     columns.push_back(std::move(column));
   }
@@ -181,10 +183,10 @@ absl::Status DecodeItems(absl::string_view payload, absl::Span<const storage::Ch
     item.times_sampled = from.Get<int32_t>();
     item.inserted_at = absl::FromUnixNanos(from.Get<int64_t>());
     if (from.Get<uint8_t>() != 0) {
-      auto trajectory = std::make_shared<storage::Trajectory>();
+      storage::TrajectoryBuilder builder;
       const auto num_columns = from.Get<uint32_t>();
       for (uint32_t c = 0; c < num_columns && from.ok(); ++c) {
-        storage::TrajectoryColumn& column = trajectory->columns.emplace_back();
+        storage::TrajectoryBuilder::Column& column = builder.columns.emplace_back();
         column.squeeze = from.Get<uint8_t>() != 0;
         const auto num_slices = from.Get<uint32_t>();
         for (uint32_t s = 0; s < num_slices && from.ok(); ++s) {
@@ -202,10 +204,10 @@ absl::Status DecodeItems(absl::string_view payload, absl::Span<const storage::Ch
         }
       }
       if (!from.ok()) return TooShort();
-      if (const absl::Status status = storage::CheckTrajectory(*trajectory); !status.ok()) {
+      item.trajectory = std::move(builder).Build();
+      if (const absl::Status status = storage::CheckTrajectory(*item.trajectory); !status.ok()) {
         return base::InvalidArgument("item ", item.key, ": ", status.message());
       }
-      item.trajectory = std::move(trajectory);
     }
     if (!from.ok()) return TooShort();
     to.push_back(std::move(item));

@@ -7,6 +7,7 @@
 #include "native/base/status.h"
 #include "native/client/fork_guard.h"
 #include "native/client/inproc_connection.h"
+#include "native/client/shm_connection.h"
 #include "native/rpc/signature_codec.h"
 #include "native/rpc/table_info_codec.h"
 #include "native/service/replay_service.h"
@@ -20,25 +21,75 @@ constexpr absl::Duration kHelloTimeout = absl::Seconds(2);
 
 absl::StatusOr<std::shared_ptr<Connection>> Client::GetConnection(absl::Time deadline) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  GR_ASSIGN_OR_RETURN(const DataPlane plane, plane_);
+  if (plane == DataPlane::kGrpc) return grpc_;
+  const bool forced = plane != DataPlane::kAuto;
   const uint64_t services_seen = service::LocalServicesSeen();
   {
     base::MutexLock lock(&mutex_);
     if (local_ != nullptr && local_->usable()) return local_;
+    if (const auto* shared = dynamic_cast<ShmConnection*>(local_.get())) {
+      // The server may be another now, or the same but with nothing to share.
+      services_asked_for_.reset();
+      if (shared->refused()) refused_token_ = shared->token();
+    }
     local_ = nullptr;
-    if (services_asked_for_ == services_seen) return grpc_;
+    if (!forced && services_asked_for_ == services_seen) return grpc_;
   }
-  const auto token = grpc_->Hello(std::min(deadline, absl::Now() + kHelloTimeout));
-  if (absl::IsCancelled(token.status())) return token.status();
-  if (!token.ok() && !absl::IsUnimplemented(token.status())) {
-    return grpc_;  // Not there, as the call itself will tell.
+  const auto hello =
+      grpc_->Hello(forced ? deadline : std::min(deadline, absl::Now() + kHelloTimeout));
+  if (absl::IsCancelled(hello.status())) return hello.status();
+  if (!hello.ok() && !absl::IsUnimplemented(hello.status())) {
+    // Not there, as the call itself will tell.
+    return forced ? absl::StatusOr<std::shared_ptr<Connection>>(hello.status()) : grpc_;
   }
-  std::shared_ptr<service::ReplayService> service;
-  if (token.ok()) service = service::FindLocalService(*token);
+  GR_ASSIGN_OR_RETURN(std::shared_ptr<Connection> chosen, Choose(hello, plane, deadline));
   base::MutexLock lock(&mutex_);
   services_asked_for_ = services_seen;
-  if (service == nullptr) return grpc_;
-  local_ = std::make_shared<InprocConnection>(std::move(service));
+  if (chosen == nullptr) return grpc_;
+  // Another thread may have been here at the same time.
+  if (local_ == nullptr || !local_->usable()) local_ = std::move(chosen);
   return local_;
+}
+
+absl::StatusOr<std::shared_ptr<Connection>> Client::Choose(
+    const absl::StatusOr<rpc::HelloResponse>& hello, DataPlane plane, absl::Time deadline) {
+  const auto cannot = [plane](absl::string_view why) {
+    return base::FailedPrecondition(
+        kDataPlaneVariable, plane == DataPlane::kInProcess ? "=in-process" : "=shared-memory",
+        " cannot be had: ", why);
+  };
+  if (plane != DataPlane::kSharedMemory) {
+    std::shared_ptr<service::ReplayService> service;
+    if (hello.ok()) service = service::FindLocalService(hello->token);
+    if (service != nullptr) return std::make_shared<InprocConnection>(std::move(service));
+    if (plane == DataPlane::kInProcess) {
+      return cannot(absl::StrCat("the server at ", address_, " is not in this process."));
+    }
+  }
+  const bool forced = plane == DataPlane::kSharedMemory;
+  if (!hello.ok() || hello->socket_name.empty()) {
+    if (!forced) return nullptr;
+    return cannot(absl::StrCat("the server at ", address_, " does not offer it."));
+  }
+  {
+    base::MutexLock lock(&mutex_);
+    if (!forced && hello->token == refused_token_) return nullptr;
+  }
+  absl::StatusOr<std::shared_ptr<ShmConnection>> shared =
+      ShmConnection::Connect(hello->socket_name, hello->token, grpc_, forced,
+                             std::min(deadline, absl::Now() + kHelloTimeout));
+  if (shared.ok()) return *std::move(shared);
+  if (absl::IsCancelled(shared.status())) return shared.status();
+  if (!forced) return nullptr;  // Another host, another user, or no descriptors.
+  return cannot(shared.status().message());
+}
+
+std::string Client::KnownDataPlane() {
+  base::MutexLock lock(&mutex_);
+  if (local_ != nullptr && local_->usable()) return local_->data_plane();
+  const bool grpc = plane_.ok() && *plane_ == DataPlane::kGrpc;
+  return grpc || (local_ == nullptr && services_asked_for_.has_value()) ? "grpc" : "";
 }
 
 std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStreamEvents events) {
@@ -47,8 +98,17 @@ std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStr
     base::MutexLock lock(&mutex_);
     connection = local_;
   }
-  if (connection == nullptr || !connection->usable()) connection = grpc_;
-  return connection->OpenInsertStream(std::move(events));
+  if (connection != nullptr && connection->usable()) {
+    return connection->OpenInsertStream(std::move(events));
+  }
+  const bool grpc = plane_.ok() && (*plane_ == DataPlane::kAuto || *plane_ == DataPlane::kGrpc);
+  if (grpc) return grpc_->OpenInsertStream(std::move(events));
+  // No other way may be taken, so there is nothing to do but to look for this one.
+  auto found = GetConnection(absl::Now() + kHelloTimeout);
+  if (found.ok()) return (*found)->OpenInsertStream(std::move(events));
+  absl::Status status = found.status();
+  if (absl::IsDeadlineExceeded(status)) status = absl::UnavailableError(status.message());
+  return NewEndedInsertStream(std::move(status), std::move(events));
 }
 
 absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(
@@ -67,6 +127,35 @@ absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(
                         absl::StrJoin(known, ", "), "].");
 }
 
+absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const BatchRequest& request,
+                                             absl::Time deadline) {
+  if (request.size < 1) {
+    return base::InvalidArgument("batch_size (", request.size, ") must be >= 1.");
+  }
+  std::unique_ptr<BatchCollector> collector;
+  {
+    base::MutexLock lock(&mutex_);
+    auto& idle = idle_collectors_[table];
+    if (!idle.empty()) {
+      collector = std::move(idle.back());
+      idle.pop_back();
+    }
+  }
+  if (collector == nullptr) {
+    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); },
+                                                 CollectorOptions{table, {}, 2});
+  }
+  absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
+  base::MutexLock lock(&mutex_);
+  idle_collectors_[table].push_back(std::move(collector));
+  return batch;
+}
+
+bool Client::TakesNegative(const std::string& table) {
+  base::MutexLock lock(&mutex_);
+  return !weighted_tables_.contains(table);
+}
+
 absl::Status Client::FetchSignatures() {
   GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, GetConnection());
   GR_ASSIGN_OR_RETURN(const std::vector<std::string> infos,
@@ -80,6 +169,7 @@ absl::Status Client::FetchSignatures() {
     }
     base::MutexLock lock(&mutex_);
     signatures_[table.name] = std::move(signature);
+    if (!table.takes_negative) weighted_tables_.insert(table.name);
   }
   return absl::OkStatus();
 }

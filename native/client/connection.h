@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,8 +12,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "native/batch/drawn_batch.h"
 #include "native/table/item.h"
 #include "native/writer/insert_stream.h"
+
+namespace gear_reverb::service {
+class ReplayService;
+}  // namespace gear_reverb::service
 
 namespace gear_reverb::client {
 
@@ -31,10 +37,35 @@ class SampleStream {
   virtual absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) = 0;
 };
 
+// Batches of one table. Thread-compatible.
+class BatchStream {
+ public:
+  virtual ~BatchStream() = default;
+
+  // `n` items, drawn together as far as the rate limiter lets them. DEADLINE_EXCEEDED if it did
+  // not by `deadline` (what was drawn is kept for the next call); INVALID_ARGUMENT where the items
+  // do not match; further errors as of SampleStream::Next.
+  virtual absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) = 0;
+
+  // Draws of later calls take their random numbers from a generator of this seed, not from the
+  // table's. UNIMPLEMENTED where the way of the data cannot carry it.
+  virtual absl::Status Seed(uint64_t seed);
+
+  // Items that were drawn and are kept for the next call.
+  virtual int64_t held() const { return 0; }
+
+  // Ends a waiting call, and all later ones, with CANCELLED; from any thread. Streams that are not
+  // cancellable are to be given short deadlines.
+  virtual void Cancel() {}
+  virtual bool cancellable() const { return false; }
+};
+
 // Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; the others end with
 // UNAVAILABLE if no connection can be made for ConnectPatience().
 class Connection : public writer::InsertStreamFactory {
  public:
+  // The server itself where it is in this process, else null.
+  virtual std::shared_ptr<service::ReplayService> local_service() const { return nullptr; }
   // "in-process", "grpc".
   virtual std::string data_plane() const = 0;
   // False once the server is known to be gone for good from this way.
@@ -44,6 +75,12 @@ class Connection : public writer::InsertStreamFactory {
   virtual absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) = 0;
 
+  virtual absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
+      const std::string& table) = 0;
+  // Tells the table that `n` samples, drawn ahead of their use, were thrown away. Ends soon, and
+  // does nothing if the server does not count them.
+  virtual absl::Status ReportUnused(const std::string& table, int64_t n);
+
   virtual absl::Status MutatePriorities(const std::string& table,
                                         absl::Span<const table::KeyWithPriority> updates,
                                         absl::Span<const uint64_t> delete_keys) = 0;
@@ -52,6 +89,8 @@ class Connection : public writer::InsertStreamFactory {
   // Serialised TableInfos.
   virtual absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time deadline) = 0;
 };
+
+using ConnectionSource = std::function<absl::StatusOr<std::shared_ptr<Connection>>()>;
 
 // How long to try to reach a server before giving up, where the caller gave no deadline:
 // GEAR_REVERB_CONNECT_TIMEOUT seconds, or 60.

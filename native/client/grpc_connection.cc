@@ -1,14 +1,13 @@
 #include "native/client/grpc_connection.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "grpcpp/grpcpp.h"
 #include "native/base/interrupt.h"
 #include "native/base/status.h"
+#include "native/client/batch_stream_of_samples.h"
 #include "native/client/fork_guard.h"
 #include "native/client/grpc_streams.h"
 #include "native/rpc/fields.h"
@@ -17,6 +16,9 @@
 
 namespace gear_reverb::client {
 namespace {
+
+// For what nobody waits for.
+constexpr absl::Duration kReportTimeout = absl::Seconds(2);
 
 bool IsOnThisHost(const std::string& address) {
   return absl::StartsWith(address, "localhost:") || absl::StartsWith(address, "127.") ||
@@ -69,14 +71,6 @@ struct PendingCall {
 };
 
 }  // namespace
-
-absl::Duration ConnectPatience() {
-  double seconds = 60;
-  if (const char* text = std::getenv("GEAR_REVERB_CONNECT_TIMEOUT"); text != nullptr) {
-    if (double value; absl::SimpleAtod(text, &value) && value >= 0) seconds = value;
-  }
-  return absl::Seconds(seconds);
-}
 
 GrpcConnection::GrpcConnection(const std::string& address)
     : address_(address),
@@ -137,6 +131,20 @@ absl::StatusOr<std::unique_ptr<SampleStream>> GrpcConnection::OpenSampleStream(
   return NewGrpcSampleStream(stub_, table, rate_limiter_timeout);
 }
 
+absl::StatusOr<std::unique_ptr<BatchStream>> GrpcConnection::OpenBatchStream(
+    const std::string& table) {
+  GR_ASSIGN_OR_RETURN(auto samples, OpenSampleStream(table, absl::InfiniteDuration()));
+  return NewBatchStreamOfSamples(std::move(samples));
+}
+
+absl::Status GrpcConnection::ReportUnused(const std::string& table, int64_t n) {
+  const absl::Status status =
+      Call(rpc::method::kReportUnused, rpc::EncodeReportUnusedRequest({table, n}),
+           absl::Now() + kReportTimeout)
+          .status();
+  return absl::IsUnimplemented(status) ? absl::OkStatus() : status;  // Reverb's servers.
+}
+
 absl::Status GrpcConnection::MutatePriorities(const std::string& table,
                                               absl::Span<const table::KeyWithPriority> updates,
                                               absl::Span<const uint64_t> delete_keys) {
@@ -161,9 +169,9 @@ absl::StatusOr<std::vector<std::string>> GrpcConnection::ServerInfo(absl::Time d
   return rpc::DecodeServerInfo(response.view());
 }
 
-absl::StatusOr<std::string> GrpcConnection::Hello(absl::Time deadline) {
+absl::StatusOr<rpc::HelloResponse> GrpcConnection::Hello(absl::Time deadline) {
   GR_ASSIGN_OR_RETURN(const rpc::FlatMessage response, Call(rpc::method::kHello, {}, deadline));
-  return rpc::DecodeBytesField(response.view(), rpc::field::hello_response::kToken);
+  return rpc::DecodeHelloResponse(response.view());
 }
 
 }  // namespace gear_reverb::client

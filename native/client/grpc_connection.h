@@ -10,6 +10,7 @@
 #include "native/rpc/chunk_codec.h"
 #include "native/rpc/message_writer.h"
 #include "native/rpc/parse.h"
+#include "native/rpc/requests.h"
 
 namespace gear_reverb::client {
 
@@ -24,6 +25,8 @@ class GrpcConnection final : public Connection {
       writer::InsertStreamEvents events) override;
   absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) override;
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string& table) override;
+  absl::Status ReportUnused(const std::string& table, int64_t n) override;
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
                                 absl::Span<const uint64_t> delete_keys) override;
@@ -31,8 +34,8 @@ class GrpcConnection final : public Connection {
   absl::StatusOr<std::string> Checkpoint() override;
   absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time deadline) override;
 
-  // The server's token; UNIMPLEMENTED if it is not one of ours.
-  absl::StatusOr<std::string> Hello(absl::Time deadline);
+  // UNIMPLEMENTED if the server is not one of ours.
+  absl::StatusOr<rpc::HelloResponse> Hello(absl::Time deadline);
 
  private:
   // Waits for a connection until `deadline` or, if that is infinite, for ConnectPatience().

@@ -25,6 +25,17 @@ absl::StatusOr<std::unique_ptr<SampleStream>> InprocConnection::OpenSampleStream
   return NewInprocSampleStream(service_, std::move(found), rate_limiter_timeout);
 }
 
+absl::StatusOr<std::unique_ptr<BatchStream>> InprocConnection::OpenBatchStream(
+    const std::string& table) {
+  GR_RETURN_IF_ERROR(CheckRunning());
+  GR_ASSIGN_OR_RETURN(auto found, service_->FindTable(table));
+  return NewInprocBatchStream(service_, std::move(found));
+}
+
+absl::Status InprocConnection::ReportUnused(const std::string& table, int64_t n) {
+  return service_->ReportUnused(table, n);
+}
+
 absl::Status InprocConnection::MutatePriorities(const std::string& table,
                                                 absl::Span<const table::KeyWithPriority> updates,
                                                 absl::Span<const uint64_t> delete_keys) {

@@ -14,6 +14,7 @@ class InprocConnection final : public Connection {
   explicit InprocConnection(std::shared_ptr<service::ReplayService> service)
       : service_(std::move(service)) {}
 
+  std::shared_ptr<service::ReplayService> local_service() const override { return service_; }
   std::string data_plane() const override { return "in-process"; }
   bool usable() const override { return !service_->stopped(); }
 
@@ -21,6 +22,8 @@ class InprocConnection final : public Connection {
       writer::InsertStreamEvents events) override;
   absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) override;
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string& table) override;
+  absl::Status ReportUnused(const std::string& table, int64_t n) override;
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
                                 absl::Span<const uint64_t> delete_keys) override;

@@ -70,10 +70,10 @@ class InprocConnectionTest : public ::testing::Test {
     const auto value = static_cast<int32_t>(key);
     const tensor::TensorView view{
         tensor::DType::kInt32, {1}, {reinterpret_cast<const std::byte*>(&value), sizeof(value)}};
-    storage::Trajectory trajectory;
+    storage::TrajectoryBuilder trajectory;
     trajectory.columns.push_back(
         {{{*storage::CopyToChunk(*memory::ProcessArena(), key, {}, {view}), 0, 1, 0}}, false});
-    return {key, table, 1.0, std::make_shared<const storage::Trajectory>(trajectory)};
+    return {key, table, 1.0, std::move(trajectory).Build()};
   }
 
   static int32_t ValueOf(const table::SampledItem& sample) {

@@ -145,12 +145,18 @@ class InprocInsertStream final : public writer::InsertStream {
 
   // The same slices of the service's copies of the chunks.
   absl::StatusOr<storage::TrajectoryPtr> Translate(const storage::Trajectory& trajectory) {
-    auto translated = std::make_shared<storage::Trajectory>(trajectory);
-    for (storage::TrajectoryColumn& column : translated->columns) {
-      for (storage::ChunkSlice& slice : column.slices) {
-        slice.chunk = session_.FindChunk(slice.chunk->key());
+    storage::TrajectoryBuilder builder;
+    builder.columns.reserve(trajectory.columns.size());
+    for (const storage::TrajectoryColumn& column : trajectory.columns) {
+      auto& to = builder.columns.emplace_back();
+      to.squeeze = column.squeeze;
+      to.slices.reserve(column.slices.size());
+      for (const storage::ChunkSlice& slice : column.slices) {
+        to.slices.push_back(
+            {session_.FindChunk(slice.chunk->key()), slice.offset, slice.length, slice.column});
       }
     }
+    storage::TrajectoryPtr translated = std::move(builder).Build();
     GR_RETURN_IF_ERROR(storage::CheckTrajectory(*translated));
     return translated;
   }

@@ -1,4 +1,4 @@
-// The two streams to a server in this process.
+// The streams to a server in this process.
 #pragma once
 
 #include <memory>
@@ -14,5 +14,8 @@ std::unique_ptr<writer::InsertStream> NewInprocInsertStream(
 std::unique_ptr<SampleStream> NewInprocSampleStream(std::shared_ptr<service::ReplayService> service,
                                                     std::shared_ptr<table::Table> table,
                                                     absl::Duration rate_limiter_timeout);
+
+std::unique_ptr<BatchStream> NewInprocBatchStream(std::shared_ptr<service::ReplayService> service,
+                                                  std::shared_ptr<table::Table> table);
 
 }  // namespace gear_reverb::client

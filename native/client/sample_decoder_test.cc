@@ -17,14 +17,14 @@ namespace entry_field = rpc::field::sample_entry;
 using ::testing::HasSubstr;
 
 table::SampledItem MakeSample(uint64_t key, const std::vector<storage::ChunkPtr>& chunks) {
-  storage::Trajectory trajectory;
+  storage::TrajectoryBuilder trajectory;
   for (const storage::ChunkPtr& chunk : chunks) {
     trajectory.columns.push_back({{{chunk, 0, 2, 0}}, false});
   }
   table::SampledItem sample;
   sample.item.key = key;
   sample.item.priority = 0.5;
-  sample.item.trajectory = std::make_shared<const storage::Trajectory>(trajectory);
+  sample.item.trajectory = std::move(trajectory).Build();
   sample.probability = 0.125;
   return sample;
 }

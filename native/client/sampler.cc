@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "native/base/interrupt.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::client {
-namespace {
-
-constexpr absl::Duration kRetryPause = absl::Milliseconds(50);
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(ConnectionSource source,
                                                          const SamplerOptions& options) {
@@ -50,38 +44,27 @@ absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadl
     if (stream_ == nullptr) {
       const absl::Status opened = OpenStream();
       if (!opened.ok()) {
-        GR_RETURN_IF_ERROR(Recover(opened, deadline));
+        GR_RETURN_IF_ERROR(retry_.Recover(opened, deadline));
         continue;
       }
     }
     RequestMore();
     absl::StatusOr<std::optional<table::SampledItem>> sample = stream_->Next(deadline);
     if (!sample.ok()) {
+      rate_limiter_timed_out_ = absl::IsDeadlineExceeded(sample.status());
       if (!absl::IsCancelled(sample.status())) stream_ = nullptr;
-      GR_RETURN_IF_ERROR(Recover(sample.status(), deadline));
+      GR_RETURN_IF_ERROR(retry_.Recover(sample.status(), deadline));
       continue;
     }
     if (!sample->has_value()) {
       return absl::DeadlineExceededError(
           absl::StrCat("No sample of table ", options_.table, " before the deadline."));
     }
-    failing_since_ = absl::InfiniteFuture();
+    retry_.Succeeded();
     --in_flight_;
     ++taken_;
     return sample;
   }
-}
-
-absl::Status Sampler::Recover(const absl::Status& status, absl::Time deadline) {
-  if (!absl::IsUnavailable(status)) return status;
-  const absl::Time now = absl::Now();
-  failing_since_ = std::min(failing_since_, now);
-  if (now - failing_since_ >= ConnectPatience()) return status;
-  if (now >= deadline) return absl::DeadlineExceededError(status.message());
-  absl::SleepFor(std::min(kRetryPause, deadline - now));
-  const base::InterruptHook hook = base::interrupt_hook.load();
-  if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
-  return absl::OkStatus();
 }
 
 }  // namespace gear_reverb::client

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "native/client/connection.h"
+#include "native/client/retry.h"
 
 namespace gear_reverb::client {
 
@@ -25,8 +25,6 @@ struct SamplerOptions {
 // clients.
 class Sampler {
  public:
-  using ConnectionSource = std::function<absl::StatusOr<std::shared_ptr<Connection>>()>;
-
   // INVALID_ARGUMENT naming the option.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(ConnectionSource source,
                                                          const SamplerOptions& options);
@@ -36,21 +34,22 @@ class Sampler {
   absl::StatusOr<std::optional<table::SampledItem>> Next(
       absl::Time deadline = absl::InfiniteFuture());
 
+  // Whether Next ended with DEADLINE_EXCEEDED by the rate limiter's timeout, not by `deadline`.
+  bool rate_limiter_timed_out() const { return rate_limiter_timed_out_; }
+
  private:
   Sampler(ConnectionSource source, const SamplerOptions& options)
       : source_(std::move(source)), options_(options) {}
 
   absl::Status OpenStream();
   void RequestMore();
-  // Whether to try anew after `status`; waits a moment if so.
-  absl::Status Recover(const absl::Status& status, absl::Time deadline);
-
   const ConnectionSource source_;
   const SamplerOptions options_;
   std::unique_ptr<SampleStream> stream_;
   int64_t taken_ = 0;
   int64_t in_flight_ = 0;
-  absl::Time failing_since_ = absl::InfiniteFuture();
+  Retry retry_;
+  bool rate_limiter_timed_out_ = false;
 };
 
 }  // namespace gear_reverb::client

@@ -73,6 +73,14 @@ absl::StatusOr<size_t> UncompressedLength(absl::Span<const std::byte> compressed
   return *length;
 }
 
+std::optional<absl::Span<const std::byte>> AsLiteral(absl::Span<const std::byte> compressed) {
+  const absl::StatusOr<size_t> length = UncompressedLength(compressed);
+  if (!length.ok() || *length == 0) return std::nullopt;
+  TakeVarint(&compressed);
+  if (TakeLiteralTag(&compressed) != *length || compressed.size() != *length) return std::nullopt;
+  return compressed;
+}
+
 absl::Status Decompress(absl::Span<const std::byte> compressed, absl::Span<std::byte> out) {
   GR_ASSIGN_OR_RETURN(const size_t length, UncompressedLength(compressed));
   if (length != out.size()) {
@@ -85,8 +93,8 @@ absl::Status Decompress(absl::Span<const std::byte> compressed, absl::Span<std::
     if (elements.empty()) return absl::OkStatus();
     return base::InvalidArgument("Compressed data of no bytes has trailing bytes.");
   }
-  if (TakeLiteralTag(&elements) == length && elements.size() == length) {
-    std::memcpy(out.data(), elements.data(), length);
+  if (const auto literal = AsLiteral(compressed)) {
+    std::memcpy(out.data(), literal->data(), length);
     return absl::OkStatus();
   }
   if (!snappy::RawUncompress(reinterpret_cast<const char*>(compressed.data()), compressed.size(),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,6 +27,9 @@ std::string LiteralHeader(size_t raw_bytes);
 
 // The length that the stream declares. INVALID_ARGUMENT if it does not start with one.
 absl::StatusOr<size_t> UncompressedLength(absl::Span<const std::byte> compressed);
+
+// The raw bytes as they lie in `compressed` where it is a whole stream of one literal.
+std::optional<absl::Span<const std::byte>> AsLiteral(absl::Span<const std::byte> compressed);
 
 // INVALID_ARGUMENT unless `compressed` is valid and holds exactly out.size() bytes. On an error the
 // content of `out` is unspecified; nothing is ever written beyond it.

@@ -57,6 +57,23 @@ INSTANTIATE_TEST_SUITE_P(Sizes, LiteralTest,
                                          16384, 65535, 65536, 65537, (1 << 24) - 1, 1 << 24,
                                          (1 << 24) + 1, 300 << 20));
 
+TEST(SnappyTest, OnlyWholeLiteralsAreLiterals) {
+  const std::string raw(100, 'x');
+  const auto bytes = [](const std::string& text) {
+    return absl::MakeConstSpan(reinterpret_cast<const std::byte*>(text.data()), text.size());
+  };
+  const std::string stream = LiteralHeader(raw.size()) + raw;
+  const auto literal = AsLiteral(bytes(stream));
+  ASSERT_TRUE(literal.has_value());
+  EXPECT_EQ(literal->data(), bytes(stream).data() + stream.size() - raw.size());
+  EXPECT_EQ(literal->size(), raw.size());
+  EXPECT_FALSE(AsLiteral(bytes(stream + "x")).has_value());
+  EXPECT_FALSE(AsLiteral(bytes(stream.substr(0, stream.size() - 1))).has_value());
+  EXPECT_FALSE(AsLiteral(bytes(Compress(bytes(raw)))).has_value());
+  EXPECT_FALSE(AsLiteral({}).has_value());
+  EXPECT_FALSE(AsLiteral(bytes(LiteralHeader(0))).has_value());
+}
+
 TEST(SnappyTest, HeadersOfTheLongestLiterals) {
   EXPECT_EQ(LiteralHeader(kMaxSnappyBytes), "\xff\xff\xff\xff\x0f\xfc\xfe\xff\xff\xff");
   EXPECT_EQ(LiteralHeader(kMaxSnappyBytes + 1), "");

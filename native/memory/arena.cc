@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "native/base/status.h"
@@ -11,14 +12,35 @@
 #include "native/memory/slab_cache.h"
 
 namespace gear_reverb::memory {
+namespace {
+
+// Below this a system call costs more than the page faults that it saves.
+constexpr size_t kMinFileWrite = size_t{32} << 10;
+
+// Of one foreign block.
+class ForeignHome final : public BlockHome {
+ public:
+  ForeignHome(std::shared_ptr<const void> owner, const std::byte* data)
+      : owner_(std::move(owner)), data_(data) {}
+  void Free(std::byte*, size_t) override { delete this; }
+  uint32_t segment_id() const override { return 0; }
+  const std::byte* segment_base() const override { return data_; }
+  const Arena* arena() const override { return nullptr; }
+
+ private:
+  const std::shared_ptr<const void> owner_;
+  const std::byte* const data_;
+};
+
+}  // namespace
 
 class Arena::Impl {
  public:
-  explicit Impl(const ArenaOptions& options)
+  Impl(const ArenaOptions& options, Arena* arena)
       : max_bytes_(options.max_bytes),
         shareable_(options.shareable),
         generation_(ForkGeneration()),
-        heap_(options) {
+        heap_(options, arena) {
     for (int i = 0; i < kNumSizeClasses; ++i) caches_[i].Init(i, &heap_);
   }
 
@@ -42,7 +64,7 @@ class Arena::Impl {
   struct Place {
     PageRun* run;
     size_t offset;
-    void* home;
+    BlockHome* home;
   };
   absl::StatusOr<Place> Find(size_t size) {
     if (size <= kMaxSmallBytes) {
@@ -53,13 +75,9 @@ class Arena::Impl {
     return Place{run, 0, run};
   }
 
-  void Release(const Block& block) {
-    if (block.size_ <= kMaxSmallBytes) {
-      auto* slab = static_cast<Slab*>(block.home_);
-      caches_[slab->size_class].Free({slab, block.offset_ - slab->run->first_page * kPageBytes});
-    } else {
-      heap_.Free(static_cast<PageRun*>(block.home_));
-    }
+  void Release(PageRun* run, const std::byte*) { heap_.Free(run); }
+  void Release(Slab* slab, const std::byte* data) {
+    caches_[slab->size_class].Free({slab, static_cast<size_t>(data - slab->run->data())});
   }
 
   void Count(size_t size) {
@@ -83,6 +101,7 @@ class Arena::Impl {
     return stats;
   }
   std::vector<SegmentView> segments() const { return heap_.segments(); }
+  uint64_t segments_version() const { return heap_.segments_version(); }
 
  private:
   const size_t max_bytes_;
@@ -95,41 +114,39 @@ class Arena::Impl {
   std::atomic<size_t> live_blocks_{0};
 };
 
-Block::Block(Block&& other) noexcept
-    : arena_(std::move(other.arena_)),
-      data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)),
-      offset_(std::exchange(other.offset_, 0)),
-      segment_(std::exchange(other.segment_, 0)),
-      home_(std::exchange(other.home_, nullptr)) {}
-
-Block& Block::operator=(Block&& other) noexcept {
-  if (this == &other) return *this;
-  // What this block held goes with `old`.
-  Block old(std::move(*this));
-  arena_ = std::move(other.arena_);
-  data_ = std::exchange(other.data_, nullptr);
-  size_ = std::exchange(other.size_, 0);
-  offset_ = std::exchange(other.offset_, 0);
-  segment_ = std::exchange(other.segment_, 0);
-  home_ = std::exchange(other.home_, nullptr);
-  return *this;
+Block Block::Foreign(std::shared_ptr<const void> owner, const std::byte* data, size_t size) {
+  return Block(const_cast<std::byte*>(data), size, new ForeignHome(std::move(owner), data));
 }
 
-Block::~Block() {
-  if (arena_ != nullptr) arena_->Free(this);
+size_t PageRun::WriteFast(std::byte* data, absl::Span<const std::byte> bytes) {
+  return fresh ? segment->WriteToFile(data - segment->base(), bytes) : 0;
+}
+void PageRun::Free(std::byte* data, size_t size) { segment->arena()->Free(this, data, size); }
+void Slab::Free(std::byte* data, size_t size) { run->segment->arena()->Free(this, data, size); }
+
+void Block::Write(size_t offset, absl::Span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  if (bytes.size() >= kMinFileWrite) {
+    const size_t written = home_->WriteFast(data_ + offset, bytes);
+    offset += written;
+    bytes.remove_prefix(written);
+  }
+  std::memcpy(data_ + offset, bytes.data(), bytes.size());
 }
 
 std::shared_ptr<Arena> Arena::Create(const ArenaOptions& options) {
-  return std::shared_ptr<Arena>(new Arena(options));
+  return {new Arena(options), [](Arena* arena) { arena->Unref(); }};
 }
 
-Arena::Arena(const ArenaOptions& options) : impl_(std::make_unique<Impl>(options)) {}
+Arena::Arena(const ArenaOptions& options) : impl_(std::make_unique<Impl>(options, this)) {}
 Arena::~Arena() = default;
 
+void Arena::Unref() {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
 absl::StatusOr<Block> Arena::Allocate(size_t size) {
-  Block block;
-  if (size == 0) return block;
+  if (size == 0) return Block();
   if (impl_->foreign()) {
     return base::FailedPrecondition("This memory belongs to the process that forked this one; ",
                                     "start processes by spawn instead.");
@@ -145,28 +162,28 @@ absl::StatusOr<Block> Arena::Allocate(size_t size) {
     return place.status();
   }
   impl_->Count(size);
-  block.arena_ = shared_from_this();
-  block.data_ = place->run->data() + place->offset;
-  block.size_ = size;
-  block.offset_ = place->run->first_page * kPageBytes + place->offset;
-  block.segment_ = place->run->segment->id();
-  block.home_ = place->home;
-  Poison(block.data_, capacity);
-  Unpoison(block.data_, size);
-  return block;
+  references_.fetch_add(1, std::memory_order_relaxed);
+  std::byte* const data = place->run->data() + place->offset;
+  Poison(data, capacity);
+  Unpoison(data, size);
+  return Block(data, size, place->home);
 }
 
-void Arena::Free(Block* block) {
-  if (impl_->foreign()) return;
-  const size_t capacity = CapacityOf(block->size_);
-  Poison(block->data_, capacity);
-  impl_->Release(*block);
-  impl_->Uncount(block->size_);
-  impl_->Unreserve(capacity);
+template <typename Home>
+void Arena::Free(Home* home, std::byte* data, size_t size) {
+  if (!impl_->foreign()) {
+    const size_t capacity = CapacityOf(size);
+    Poison(data, capacity);
+    impl_->Release(home, data);
+    impl_->Uncount(size);
+    impl_->Unreserve(capacity);
+  }
+  Unref();
 }
 
 ArenaStats Arena::stats() const { return impl_->stats(); }
 std::vector<SegmentView> Arena::segments() const { return impl_->segments(); }
+uint64_t Arena::segments_version() const { return impl_->segments_version(); }
 
 const std::shared_ptr<Arena>& ProcessArena() {
   static const auto& arena =

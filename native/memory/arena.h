@@ -1,7 +1,8 @@
 // The arena that holds all chunk bytes: memory in segments, blocks by size class.
 //
 // Thread-safe. Invariants:
-//  1. A block starts at a multiple of kAlignment and never crosses a segment.
+//  1. A block starts at a multiple of kAlignment, or of kSmallAlignment if it is smaller than the
+//     former, and never crosses a segment.
 //  2. A segment's address and file descriptor stay valid while a block of it lives (blocks keep
 //     the arena alive). Only a segment made for one oversized block goes before the arena does.
 //  3. Allocation and freeing are O(1) amortised in the number of live blocks.
@@ -15,9 +16,11 @@
 // stay as they are; reading them is fine.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,13 +30,46 @@ namespace gear_reverb::memory {
 
 class Arena;
 
-// Sole owner of a run of bytes in an arena; gives them back when destroyed. Movable, not copyable.
+// Where blocks come from and go back to.
+class BlockHome {
+ public:
+  // Takes a block's bytes back.
+  virtual void Free(std::byte* data, size_t size) = 0;
+  // The segment that a block lies in, and where it starts.
+  virtual uint32_t segment_id() const = 0;
+  virtual const std::byte* segment_base() const = 0;
+  virtual const Arena* arena() const = 0;  // Null if it is none.
+  // Writes to `data`, in a block of this home, by a way that is faster than copying, as far as
+  // there is one; how many bytes it wrote.
+  virtual size_t WriteFast(std::byte* /*data*/, absl::Span<const std::byte> /*bytes*/) { return 0; }
+
+ protected:
+  ~BlockHome() = default;
+};
+
+// Sole owner of a run of bytes; gives them back when destroyed. Movable, not copyable. Three words,
+// since there may be one per item.
 class Block {
  public:
   Block() = default;
-  Block(Block&& other) noexcept;
-  Block& operator=(Block&& other) noexcept;
-  ~Block();
+  // Takes over `data`, to be given back to `home`.
+  Block(std::byte* data, size_t size, BlockHome* home) : data_(data), size_(size), home_(home) {}
+  // Bytes that are no arena's: `owner` keeps them, and they must not be written.
+  static Block Foreign(std::shared_ptr<const void> owner, const std::byte* data, size_t size);
+  Block(Block&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)),
+        home_(std::exchange(other.home_, nullptr)) {}
+  Block& operator=(Block&& other) noexcept {
+    Block taken(std::move(other));  // What this block held goes with it.
+    std::swap(data_, taken.data_);
+    std::swap(size_, taken.size_);
+    std::swap(home_, taken.home_);
+    return *this;
+  }
+  ~Block() {
+    if (home_ != nullptr) home_->Free(data_, size_);
+  }
 
   std::byte* data() const { return data_; }
   // The bytes asked for; the block's capacity may be larger.
@@ -41,18 +77,20 @@ class Block {
   absl::Span<const std::byte> span() const { return {data_, size_}; }
   absl::Span<std::byte> mutable_span() const { return {data_, size_}; }
 
+  // Copies `bytes`, which must fit, to `offset`. Much at once into a block that nobody has touched
+  // goes through the segment's file: the system then neither clears the pages first nor faults
+  // them in one by one, which takes about half the time.
+  void Write(size_t offset, absl::Span<const std::byte> bytes);
+
   // Where the block lies, for handing it to another process or a device.
-  uint32_t segment() const { return segment_; }
-  uint64_t offset() const { return offset_; }
+  uint32_t segment() const { return home_ == nullptr ? 0 : home_->segment_id(); }
+  uint64_t offset() const { return home_ == nullptr ? 0 : data_ - home_->segment_base(); }
+  bool IsOf(const Arena& arena) const { return home_ != nullptr && home_->arena() == &arena; }
 
  private:
-  friend class Arena;
-  std::shared_ptr<Arena> arena_;  // Null for an empty block.
   std::byte* data_ = nullptr;
   size_t size_ = 0;
-  uint64_t offset_ = 0;
-  uint32_t segment_ = 0;
-  void* home_ = nullptr;  // The Slab of a small block, the PageRun of a large one.
+  BlockHome* home_ = nullptr;  // Null for an empty block.
 };
 
 struct ArenaOptions {
@@ -86,12 +124,12 @@ struct SegmentView {
   size_t bytes;
 };
 
-class Arena : public std::enable_shared_from_this<Arena> {
+class Arena {
  public:
   static constexpr size_t kAlignment = 128;
+  static constexpr size_t kSmallAlignment = 16;
 
   static std::shared_ptr<Arena> Create(const ArenaOptions& options);
-  ~Arena();
 
   // Uninitialised bytes. RESOURCE_EXHAUSTED when over `max_bytes` or when the system has no
   // memory; nothing changes then. `size` 0 gives a block with no bytes.
@@ -99,14 +137,21 @@ class Arena : public std::enable_shared_from_this<Arena> {
 
   ArenaStats stats() const;
   std::vector<SegmentView> segments() const;
+  // Changes when a segment goes.
+  uint64_t segments_version() const;
 
  private:
-  friend class Block;
+  friend struct PageRun;
+  friend struct Slab;
   class Impl;
   explicit Arena(const ArenaOptions& options);
-  void Free(Block* block);
+  ~Arena();
+  template <typename Home>
+  void Free(Home* home, std::byte* data, size_t size);
+  void Unref();
 
   std::unique_ptr<Impl> impl_;
+  std::atomic<size_t> references_{1};  // What Create returned, and every live block.
 };
 
 // The process-wide arena for chunks that are on their way (writers, samplers): not shareable,

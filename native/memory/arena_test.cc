@@ -22,6 +22,7 @@
 namespace gear_reverb::memory {
 namespace {
 
+constexpr size_t kKiB = size_t{1} << 10;
 constexpr size_t kMiB = size_t{1} << 20;
 
 // A block filled with a pattern of its own, so that any overlap or stray write shows.
@@ -74,7 +75,9 @@ TEST_P(ArenaTest, RandomBlocksKeepTheirBytesAndAreAccounted) {
       auto block = arena->Allocate(size);
       ASSERT_TRUE(block.ok()) << block.status();
       ASSERT_EQ(block->size(), size);
-      ASSERT_EQ(reinterpret_cast<uintptr_t>(block->data()) % Arena::kAlignment, 0);
+      const size_t alignment =
+          size < Arena::kAlignment ? Arena::kSmallAlignment : Arena::kAlignment;
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(block->data()) % alignment, 0);
       used += CapacityOf(size);
       payload += size;
       blocks += size > 0;
@@ -157,7 +160,7 @@ TEST_P(ArenaTest, BlocksKeepTheArenaAlive) {
 }
 
 TEST_P(ArenaTest, TheLimitIsOnCapacityAndAnErrorChangesNothing) {
-  auto arena = New({.max_bytes = 10 * 128 + kMiB});
+  auto arena = New({.max_bytes = 10 * kSmallestBlock + kMiB});
   std::vector<Block> blocks;
   blocks.push_back(arena->Allocate(kMiB).value());
   for (int i = 0; i < 10; ++i) blocks.push_back(arena->Allocate(1).value());
@@ -169,7 +172,7 @@ TEST_P(ArenaTest, TheLimitIsOnCapacityAndAnErrorChangesNothing) {
   EXPECT_EQ(arena->stats().live_blocks, before.live_blocks);
   EXPECT_TRUE(arena->Allocate(0).ok());
   blocks.pop_back();
-  EXPECT_TRUE(arena->Allocate(128).ok());
+  EXPECT_TRUE(arena->Allocate(kSmallestBlock).ok());
 }
 
 TEST_P(ArenaTest, WhatTheSystemRefusesIsExhausted) {
@@ -322,6 +325,26 @@ TEST(SharedArenaTest, AForkedChildCannotDisturbItsParent) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(intact());
   EXPECT_TRUE(arena->Allocate(100).ok());
+}
+
+// Fresh or used memory, whole or in parts, shareable or not: the bytes arrive.
+TEST(BlockTest, WriteCopiesInto) {
+  std::vector<std::byte> bytes(300 * kKiB + 7);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 31 % 251);
+  const absl::Span<const std::byte> all(bytes);
+  for (const bool shareable : {true, false}) {
+    auto arena = Arena::Create({.shareable = shareable});
+    for (const size_t size : {bytes.size(), bytes.size(), 100 * kKiB, 20 * kKiB, size_t{1}}) {
+      Block block = arena->Allocate(size).value();
+      const size_t split = size / 3;
+      block.Write(0, all.first(split));
+      block.Write(split, all.subspan(split, size - split));
+      EXPECT_TRUE(std::equal(block.data(), block.data() + size, bytes.begin())) << size;
+      block.data()[size - 1] = std::byte{1};  // The mapping and the file are one memory.
+      block.Write(0, all.first(size));
+      EXPECT_TRUE(std::equal(block.data(), block.data() + size, bytes.begin())) << size;
+    }
+  }
 }
 
 TEST(ProcessArenaTest, IsOneAnonymousArena) {

@@ -17,8 +17,9 @@ constexpr size_t kMinReleasePages = 16;
 
 }  // namespace
 
-RunHeap::RunHeap(const ArenaOptions& options)
-    : segment_pages_(PagesOf(std::max(options.segment_bytes, kMinSegmentBytes))),
+RunHeap::RunHeap(const ArenaOptions& options, Arena* arena)
+    : arena_(arena),
+      segment_pages_(PagesOf(std::max(options.segment_bytes, kMinSegmentBytes))),
       shareable_(options.shareable),
       returns_memory_(options.returns_memory) {}
 
@@ -34,21 +35,29 @@ absl::StatusOr<PageRun*> RunHeap::Allocate(size_t pages) {
   RemoveFree(run);
   // Nothing else may keep a segment alive that was made for one block.
   if (run->pages > pages && !own_segment) Split(run, pages);
+  run->fresh = run->segment->CountTouched(run->first_page, run->pages) == 0;
   run->segment->MarkTouched(run->first_page, run->pages, true);
   NoteAllocation(run->pages);
   return run;
 }
 
 void RunHeap::Free(PageRun* run) {
-  std::unique_ptr<Segment> unmapped;  // Destroyed without the lock.
+  // Destroyed without the lock; its memory goes at once, whoever else has it mapped.
+  struct Releasing {
+    ~Releasing() {
+      if (segment != nullptr) segment->Release(0, segment->pages());
+    }
+    std::unique_ptr<Segment> segment;
+  } unmapped;
   base::MutexLock lock(&mutex_);
   used_pages_ -= run->pages;
   Segment* segment = run->segment;
   if (returns_memory_ && run->pages == segment->pages() && run->pages > segment_pages_) {
     const auto found = segments_.find(segment->id());
-    unmapped = std::move(found->second);
+    unmapped.segment = std::move(found->second);
     segments_.erase(found);
-    reserved_pages_ -= unmapped->pages();
+    segments_version_.fetch_add(1, std::memory_order_release);
+    reserved_pages_ -= unmapped.segment->pages();
     return;
   }
   run->touched_pages = run->pages;
@@ -82,9 +91,14 @@ absl::StatusOr<PageRun*> RunHeap::AddSegment(size_t pages) {
   if (!segment.ok() && wanted > std::max(pages, segment_pages_)) {
     segment = Segment::Map(next_segment_, segment_pages_ * kPageBytes, shareable_);
   }
+  // Memory that cannot be shared is better than none.
+  if (!segment.ok() && shareable_) {
+    segment = Segment::Map(next_segment_, std::max(pages, segment_pages_) * kPageBytes, false);
+  }
   if (!segment.ok()) return segment.status();
   ++next_segment_;
   reserved_pages_ += (*segment)->pages();
+  (*segment)->set_arena(arena_);
   PageRun* run = (*segment)->run_at(0);
   segments_.emplace((*segment)->id(), *std::move(segment));
   InsertFree(run);
@@ -134,10 +148,8 @@ PageRun* RunHeap::Merge(PageRun* run) {
 void RunHeap::Split(PageRun* run, size_t pages) {
   Segment* segment = run->segment;
   const size_t touched = segment->CountTouched(run->first_page, pages);
-  PageRun* rest = new PageRun{.segment = segment,
-                              .first_page = run->first_page + pages,
-                              .pages = run->pages - pages,
-                              .touched_pages = run->touched_pages - touched};
+  PageRun* rest = new PageRun(segment, run->first_page + pages, run->pages - pages);
+  rest->touched_pages = run->touched_pages - touched;
   run->pages = pages;
   segment->SetBoundaries(run);
   segment->SetBoundaries(rest);

@@ -7,6 +7,7 @@
 // shrinks returns them. "Recent" is counted in bytes allocated, not in time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,8 @@ class RunHeap {
   static constexpr size_t kMinIdleBytes = size_t{32} << 20;
   static constexpr size_t kMaxIdleBytes = size_t{256} << 20;
 
-  explicit RunHeap(const ArenaOptions& options);
+  // `arena`: whose blocks lie in the runs.
+  explicit RunHeap(const ArenaOptions& options, Arena* arena = nullptr);
 
   // A run of at least `pages` > 0 pages (more only if it has a segment of its own).
   // RESOURCE_EXHAUSTED when the system gives no memory.
@@ -41,6 +43,8 @@ class RunHeap {
   };
   Stats stats() const;
   std::vector<SegmentView> segments() const;
+  // Changes when a segment goes.
+  uint64_t segments_version() const { return segments_version_.load(std::memory_order_acquire); }
 
  private:
   // All but ReleaseIdle: with mutex_ held, and kept.
@@ -54,12 +58,14 @@ class RunHeap {
   // Gives mutex_ up while the system works.
   void ReleaseIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  Arena* const arena_;
   const size_t segment_pages_;
   const bool shareable_;
   const bool returns_memory_;
 
   mutable base::Mutex mutex_;
   absl::flat_hash_map<uint32_t, std::unique_ptr<Segment>> segments_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> segments_version_{0};
   uint32_t next_segment_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t reserved_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   RunBins touched_runs_ ABSL_GUARDED_BY(mutex_);    // Free runs with a touched page,

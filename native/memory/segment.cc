@@ -91,7 +91,7 @@ Segment::Segment(uint32_t id, int fd, std::byte* base, size_t bytes)
       bytes_(bytes),
       boundaries_(Calloc<PageRun*>(pages())),
       touched_(Calloc<uint64_t>(pages() / 64 + 1)) {
-  SetBoundaries(new PageRun{.segment = this, .first_page = 0, .pages = pages()});
+  SetBoundaries(new PageRun(this, 0, pages()));
 }
 
 Segment::~Segment() {
@@ -112,6 +112,18 @@ bool Segment::Release(size_t first_page, size_t pages) {
   const size_t end = (first_page + pages) * kPageBytes / system_page * system_page;
   if (begin >= end) return true;
   return madvise(base_ + begin, end - begin, fd_ >= 0 ? MADV_REMOVE : MADV_DONTNEED) == 0;
+}
+
+size_t Segment::WriteToFile(size_t offset, absl::Span<const std::byte> bytes) {
+  size_t written = 0;
+  while (fd_ >= 0 && written < bytes.size()) {
+    const ssize_t n = pwrite(fd_, bytes.data() + written, bytes.size() - written,
+                             static_cast<off_t>(offset + written));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  return written;
 }
 
 void Segment::SetBoundaries(PageRun* run) {

@@ -10,7 +10,9 @@ TEST(SizeClassesTest, CapacityHoldsTheSizeAndWastesLittle) {
     const size_t capacity = CapacityOf(size);
     ASSERT_GE(capacity, size);
     const size_t waste = capacity - size;
-    if (size <= 1024) {
+    if (size <= 128) {
+      ASSERT_LT(waste, 16) << size;
+    } else if (size <= 1024) {
       ASSERT_LT(waste, 128) << size;
     } else if (size <= kMaxSmallBytes) {
       ASSERT_LT(waste * 4, size) << size;

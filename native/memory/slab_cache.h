@@ -16,7 +16,12 @@
 
 namespace gear_reverb::memory {
 
-struct Slab {
+struct Slab final : BlockHome {
+  void Free(std::byte* data, size_t size) override;
+  uint32_t segment_id() const override { return run->segment_id(); }
+  const std::byte* segment_base() const override { return run->segment_base(); }
+  const Arena* arena() const override { return run->arena(); }
+
   PageRun* run = nullptr;
   int size_class = 0;
   uint32_t free_blocks = 0;

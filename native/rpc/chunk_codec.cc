@@ -1,6 +1,5 @@
 #include "native/rpc/chunk_codec.h"
 
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -41,7 +40,7 @@ MessageWriter EncodeTensor(const storage::ChunkPtr& chunk, const ChunkColumn& co
     message.AddBytes(field::tensor_proto::kContent, codec::Compress(bytes));
   } else {
     message.AddSharedBytes(field::tensor_proto::kContent, codec::LiteralHeader(bytes.size()), bytes,
-                           chunk);
+                           std::make_shared<storage::ChunkPtr>(chunk));
   }
   return message;
 }
@@ -76,7 +75,7 @@ absl::StatusOr<TensorMessage> ReadTensor(protozero::pbf_reader reader) {
 
 absl::StatusOr<memory::Block> CopyToBlock(memory::Arena& arena, absl::string_view bytes) {
   GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(bytes.size()));
-  if (!bytes.empty()) std::memcpy(block.data(), bytes.data(), bytes.size());
+  block.Write(0, ToBytes(bytes));
   return block;
 }
 
@@ -110,7 +109,11 @@ absl::StatusOr<memory::Block> DecodeNumbers(const TensorMessage& tensor, bool de
                                  " bytes.");
   }
   GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(bytes));
-  GR_RETURN_IF_ERROR(codec::Decompress(content, block.mutable_span()));
+  if (const auto literal = codec::AsLiteral(content)) {
+    block.Write(0, *literal);
+  } else {
+    GR_RETURN_IF_ERROR(codec::Decompress(content, block.mutable_span()));
+  }
   if (delta_encoded) codec::DeltaDecode(tensor.dtype, tensor.shape, block.mutable_span());
   return block;
 }

@@ -92,7 +92,7 @@ inline constexpr uint32_t kSampler = 1, kRemover = 2, kMaxSize = 3, kMaxTimesSam
                           kWorkerTime = 12;
 // Ours; Reverb's clients skip them.
 inline constexpr uint32_t kBytes = 1001, kWaitingInserts = 1002, kWaitingSamples = 1003,
-                          kBlockedInsert = 1004, kBlockedSample = 1005;
+                          kBlockedInsert = 1004, kBlockedSample = 1005, kNumUnusedSamples = 1006;
 }  // namespace table_info
 namespace key_distribution {
 inline constexpr uint32_t kFifo = 1, kUniform = 2, kPrioritized = 3, kHeap = 4, kLifo = 6,
@@ -117,7 +117,10 @@ inline constexpr uint32_t kRunning = 1, kSampling = 2, kInserting = 3;
 
 // Our own service (gear_reverb.v1.Gear).
 namespace hello_response {
-inline constexpr uint32_t kToken = 1, kVersion = 2;
+inline constexpr uint32_t kToken = 1, kVersion = 2, kSocketName = 3;
+}
+namespace report_unused_request {
+inline constexpr uint32_t kTable = 1, kCount = 2;
 }
 
 }  // namespace gear_reverb::rpc::field

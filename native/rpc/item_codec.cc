@@ -161,10 +161,10 @@ absl::StatusOr<SampleInfoMessage> DecodeSampleInfo(absl::string_view bytes) {
 
 absl::StatusOr<storage::TrajectoryPtr> ResolveTrajectory(
     const ItemMessage& item, absl::FunctionRef<storage::ChunkPtr(uint64_t key)> find) {
-  auto trajectory = std::make_shared<storage::Trajectory>();
-  trajectory->columns.reserve(item.columns.size());
+  storage::TrajectoryBuilder builder;
+  builder.columns.reserve(item.columns.size());
   for (const ItemMessage::Column& column : item.columns) {
-    storage::TrajectoryColumn& out = trajectory->columns.emplace_back();
+    storage::TrajectoryBuilder::Column& out = builder.columns.emplace_back();
     out.squeeze = column.squeeze;
     out.slices.reserve(column.slices.size());
     for (const ItemMessage::Slice& slice : column.slices) {
@@ -176,6 +176,7 @@ absl::StatusOr<storage::TrajectoryPtr> ResolveTrajectory(
       out.slices.push_back({std::move(chunk), slice.offset, slice.length, slice.index});
     }
   }
+  storage::TrajectoryPtr trajectory = std::move(builder).Build();
   if (absl::Status status = storage::CheckTrajectory(*trajectory); !status.ok()) {
     return base::InvalidArgument("Item ", item.key, ": ", status.message());
   }

@@ -13,7 +13,7 @@ namespace {
 using ::testing::HasSubstr;
 
 table::Item MakeItem(const storage::ChunkPtr& chunk) {
-  storage::Trajectory trajectory;
+  storage::TrajectoryBuilder trajectory;
   trajectory.columns.push_back({{{chunk, 1, 2, 0}}, false});
   trajectory.columns.push_back({{{chunk, 2, 1, 1}}, true});
   table::Item item;
@@ -21,7 +21,7 @@ table::Item MakeItem(const storage::ChunkPtr& chunk) {
   item.priority = 2.5;
   item.times_sampled = 3;
   item.inserted_at = absl::FromUnixNanos(1234567890123456789);
-  item.trajectory = std::make_shared<const storage::Trajectory>(trajectory);
+  item.trajectory = std::move(trajectory).Build();
   return item;
 }
 

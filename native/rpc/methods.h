@@ -19,9 +19,12 @@ inline constexpr char kInitializeConnection[] =
     "/deepmind.reverb.ReverbService/InitializeConnection";
 // Ours: tells the server's token, by which a client in the same process finds the server.
 inline constexpr char kHello[] = "/gear_reverb.v1.Gear/Hello";
+// Ours: samples that were drawn ahead and never used.
+inline constexpr char kReportUnused[] = "/gear_reverb.v1.Gear/ReportUnused";
 }  // namespace method
 
-// Code by code. UNKNOWN "Stream removed" means that the server went away: UNAVAILABLE.
+// Code by code; reasons of more than some 6000 bytes are cut, or they would not arrive. UNKNOWN
+// "Stream removed" means that the server went away: UNAVAILABLE.
 absl::Status FromGrpc(const grpc::Status& status);
 grpc::Status ToGrpc(const absl::Status& status);
 

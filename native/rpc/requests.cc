@@ -114,6 +114,29 @@ absl::StatusOr<std::string> DecodeResetRequest(absl::string_view message) {
   return DecodeBytesField(message, field::reset_request::kTable);
 }
 
+MessageWriter EncodeReportUnusedRequest(const ReportUnusedRequest& request) {
+  MessageWriter message;
+  message.AddBytes(field::report_unused_request::kTable, request.table);
+  message.AddInt64(field::report_unused_request::kCount, request.count);
+  return message;
+}
+
+absl::StatusOr<ReportUnusedRequest> DecodeReportUnusedRequest(absl::string_view message) {
+  ReportUnusedRequest request;
+  GR_RETURN_IF_ERROR(ReadFields("ReportUnusedRequest", message, [&](protozero::pbf_reader& reader) {
+    switch (reader.tag()) {
+      case field::report_unused_request::kTable: request.table = reader.get_string(); break;
+      case field::report_unused_request::kCount: request.count = reader.get_int64(); break;
+      default: reader.skip();
+    }
+    return absl::OkStatus();
+  }));
+  if (request.count < 1) {
+    return base::InvalidArgument("ReportUnusedRequest: count (", request.count, ") must be >= 1.");
+  }
+  return request;
+}
+
 MessageWriter EncodeSampleRequest(const SampleRequest& request) {
   MessageWriter message;
   message.AddBytes(field::sample_request::kTable, request.table);
@@ -203,6 +226,29 @@ absl::StatusOr<std::vector<std::string>> DecodeServerInfo(absl::string_view mess
     return absl::OkStatus();
   }));
   return tables;
+}
+
+MessageWriter EncodeHelloResponse(const HelloResponse& response) {
+  MessageWriter message;
+  message.AddBytes(field::hello_response::kToken, response.token);
+  message.AddUint64(field::hello_response::kVersion, 1);
+  if (!response.socket_name.empty()) {
+    message.AddBytes(field::hello_response::kSocketName, response.socket_name);
+  }
+  return message;
+}
+
+absl::StatusOr<HelloResponse> DecodeHelloResponse(absl::string_view message) {
+  HelloResponse response;
+  GR_RETURN_IF_ERROR(ReadFields("HelloResponse", message, [&](protozero::pbf_reader& reader) {
+    switch (reader.tag()) {
+      case field::hello_response::kToken: response.token = reader.get_string(); break;
+      case field::hello_response::kSocketName: response.socket_name = reader.get_string(); break;
+      default: reader.skip();
+    }
+    return absl::OkStatus();
+  }));
+  return response;
 }
 
 absl::StatusOr<std::string> DecodeBytesField(absl::string_view message, uint32_t field) {

@@ -63,6 +63,23 @@ MessageWriter EncodeServerInfo(std::pair<uint64_t, uint64_t> tables_state_id,
                                std::vector<MessageWriter> tables);
 absl::StatusOr<std::vector<std::string>> DecodeServerInfo(absl::string_view message);
 
+// ReportUnused, of our own service.
+struct ReportUnusedRequest {
+  std::string table;
+  int64_t count = 0;
+};
+MessageWriter EncodeReportUnusedRequest(const ReportUnusedRequest& request);
+// INVALID_ARGUMENT also where `count` is not positive.
+absl::StatusOr<ReportUnusedRequest> DecodeReportUnusedRequest(absl::string_view message);
+
+// Hello.
+struct HelloResponse {
+  std::string token;
+  std::string socket_name;  // Empty where shared memory is not to be had.
+};
+MessageWriter EncodeHelloResponse(const HelloResponse& response);
+absl::StatusOr<HelloResponse> DecodeHelloResponse(absl::string_view message);
+
 // Messages of one bytes field.
 absl::StatusOr<std::string> DecodeBytesField(absl::string_view message, uint32_t field);
 

@@ -64,6 +64,18 @@ TEST(SampleRequest, RoundTripAndNoTimeout) {
   EXPECT_EQ(zero->timeout, absl::InfiniteDuration()) << "as Reverb: a timeout of 0 is none";
 }
 
+TEST(ReportUnusedRequest, RoundTripAndNoNegativeCount) {
+  const auto request = DecodeReportUnusedRequest(EncodeReportUnusedRequest({"t", 12}).TakeString());
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->table, "t");
+  EXPECT_EQ(request->count, 12);
+  for (const int64_t count : {0, -1}) {
+    const auto refused =
+        DecodeReportUnusedRequest(EncodeReportUnusedRequest({"t", count}).TakeString());
+    EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+  }
+}
+
 TEST(Requests, MalformedBytesAreInvalidArguments) {
   const std::string truncated("\x0a\x7f", 2);
   EXPECT_TRUE(absl::IsInvalidArgument(DecodeInsertRequest(truncated).status()));

@@ -24,7 +24,7 @@ int64_t ReadAxis(protozero::pbf_reader reader) {
 
 }  // namespace
 
-MessageWriter EncodeShape(const tensor::Shape& shape) {
+MessageWriter EncodeShape(absl::Span<const int64_t> shape) {
   MessageWriter message;
   for (int64_t size : shape) {
     MessageWriter axis;

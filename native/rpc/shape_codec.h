@@ -13,7 +13,7 @@ struct ShapeMessage {
   bool unknown_rank = false;
 };
 
-MessageWriter EncodeShape(const tensor::Shape& shape);
+MessageWriter EncodeShape(absl::Span<const int64_t> shape);
 // INVALID_ARGUMENT for more axes than TensorFlow allows. Axes are not checked otherwise.
 absl::StatusOr<ShapeMessage> ReadShape(protozero::pbf_reader reader);
 

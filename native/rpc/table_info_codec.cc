@@ -144,17 +144,25 @@ MessageWriter EncodeTableInfo(const table::TableInfo& info) {
   message.AddInt64(f::kWaitingSamples, info.waiting_samples);
   if (!info.blocked_insert.empty()) message.AddBytes(f::kBlockedInsert, info.blocked_insert);
   if (!info.blocked_sample.empty()) message.AddBytes(f::kBlockedSample, info.blocked_sample);
+  message.AddInt64(f::kNumUnusedSamples, info.num_unused_samples);
   return message;
 }
 
 absl::StatusOr<TableSignature> DecodeTableSignature(absl::string_view bytes) {
   TableSignature table;
-  GR_RETURN_IF_ERROR(Guarded("TableInfo", [&] {
+  GR_RETURN_IF_ERROR(Guarded("TableInfo", [&]() -> absl::Status {
     protozero::pbf_reader reader(ToDataView(bytes));
     while (reader.next()) {
       switch (reader.tag()) {
         case field::table_info::kName: table.name = reader.get_string(); break;
         case field::table_info::kSignature: table.signature = reader.get_string(); break;
+        case field::table_info::kSampler:
+        case field::table_info::kRemover: {
+          GR_ASSIGN_OR_RETURN(const auto selector,
+                              DecodeSelectorOptions(ToStringView(reader.get_view())));
+          table.takes_negative = table.takes_negative && selectors::TakesNegative(selector);
+          break;
+        }
         default: reader.skip();
       }
     }

@@ -14,10 +14,11 @@ MessageWriter EncodeSelectorOptions(const selectors::SelectorOptions& options);
 // INVALID_ARGUMENT if no strategy is set.
 absl::StatusOr<selectors::SelectorOptions> DecodeSelectorOptions(absl::string_view message);
 
-// The two fields that a writer needs of a serialised TableInfo.
+// What a writer needs of a serialised TableInfo.
 struct TableSignature {
   std::string name;
-  std::string signature;  // Serialised StructuredValue; empty if there is none.
+  std::string signature;       // Serialised StructuredValue; empty if there is none.
+  bool takes_negative = true;  // Priorities below 0.
 };
 absl::StatusOr<TableSignature> DecodeTableSignature(absl::string_view table_info);
 

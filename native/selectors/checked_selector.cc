@@ -10,13 +10,15 @@ namespace gear_reverb::selectors {
 namespace {
 
 absl::Status CheckPriorities(absl::Span<const Slot> slots, absl::Span<const double> priorities,
-                             bool takes_negative) {
+                             const CheckedSelector& selector) {
   if (slots.size() != priorities.size()) {
     return base::InvalidArgument("Got ", slots.size(), " slots but ", priorities.size(),
                                  " priorities.");
   }
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (!std::isfinite(priorities[i]) || (priorities[i] < 0 && !takes_negative)) {
+    if (std::isfinite(priorities[i]) && priorities[i] >= 0) continue;
+    const bool takes_negative = TakesNegative(selector.options());
+    if (!std::isfinite(priorities[i]) || !takes_negative) {
       return base::InvalidArgument("Priority must be finite",
                                    takes_negative ? "" : " and not negative", ", but slot ",
                                    slots[i], " got ", priorities[i], ".");
@@ -30,7 +32,7 @@ absl::Status CheckPriorities(absl::Span<const Slot> slots, absl::Span<const doub
 absl::Status CheckedSelector::Insert(absl::Span<const Slot> slots,
                                      absl::Span<const double> priorities) {
   if (slots.empty() && priorities.empty()) return absl::OkStatus();
-  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities, TakesNegative(options())));
+  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities, *this));
   const Slot last = *std::max_element(slots.begin(), slots.end());
   if (last == kNoSlot) return base::InvalidArgument("Slot ", last, " is reserved.");
   try {
@@ -47,7 +49,7 @@ absl::Status CheckedSelector::Insert(absl::Span<const Slot> slots,
 
 absl::Status CheckedSelector::Update(absl::Span<const Slot> slots,
                                      absl::Span<const double> priorities) {
-  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities, TakesNegative(options())));
+  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities, *this));
   GR_RETURN_IF_ERROR(held_.CheckHeld(slots));
   DoUpdate(slots, priorities);
   return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "native/base/status.h"
 #include "native/rpc/methods.h"
 #include "native/server/reactors.h"
+#include "native/server/shm_server.h"
 
 namespace gear_reverb::server {
 namespace {
@@ -24,6 +25,9 @@ class Dispatcher final : public grpc::CallbackGenericService {
  public:
   explicit Dispatcher(ServicePtr service) : service_(std::move(service)) {}
 
+  // Before the first call.
+  void OfferSharedMemory(std::string socket_name) { socket_name_ = std::move(socket_name); }
+
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
     if (service_->stopped()) {
@@ -34,7 +38,7 @@ class Dispatcher final : public grpc::CallbackGenericService {
     if (method == rpc::method::kSampleStream) {
       return NewSampleReactor(service_, &calls_, IsLoopback(context->peer()));
     }
-    if (auto* reactor = NewUnaryReactor(service_, &calls_, method)) return reactor;
+    if (auto* reactor = NewUnaryReactor(service_, &calls_, method, socket_name_)) return reactor;
     return NewFailingReactor({grpc::StatusCode::UNIMPLEMENTED, "Unknown method " + method});
   }
 
@@ -46,6 +50,7 @@ class Dispatcher final : public grpc::CallbackGenericService {
 
  private:
   const ServicePtr service_;
+  std::string socket_name_;
   OpenCalls calls_;
 };
 
@@ -60,6 +65,14 @@ class GrpcServer::Impl {
   absl::Status Start(const GrpcServerOptions& options) {
     if (options.port < 0 || options.port > 65535) {
       return base::InvalidArgument("Port ", options.port, " is not between 0 and 65535.");
+    }
+    if (options.shared_memory) {
+      // Without it clients use gRPC.
+      auto shm_server = ShmServer::Start(service_);
+      if (shm_server.ok()) {
+        shm_server_ = *std::move(shm_server);
+        dispatcher_.OfferSharedMemory(shm_server_->socket_name());
+      }
     }
     // A machine without IPv6 has only the second.
     const std::vector<std::string> addresses = options.bind_address.empty()
@@ -90,6 +103,7 @@ class GrpcServer::Impl {
       stopping_ = true;
     }
     service_->Stop();
+    if (shm_server_ != nullptr) shm_server_->Stop();
     dispatcher_.Drain();
     if (server_ != nullptr) {
       // At once: an idle client may never look at its connection and see that it should go.
@@ -112,6 +126,7 @@ class GrpcServer::Impl {
  private:
   const ServicePtr service_;
   Dispatcher dispatcher_;
+  std::unique_ptr<ShmServer> shm_server_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 

@@ -11,8 +11,9 @@
 namespace gear_reverb::server {
 
 struct GrpcServerOptions {
-  int port = 0;              // 0: any free port.
-  std::string bind_address;  // Empty: all interfaces, IPv6 and IPv4.
+  int port = 0;               // 0: any free port.
+  std::string bind_address;   // Empty: all interfaces, IPv6 and IPv4.
+  bool shared_memory = true;  // For the processes of this host and user, where it is to be had.
 };
 
 // Thread-safe. Runs from Create to Stop.

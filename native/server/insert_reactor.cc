@@ -5,11 +5,10 @@
 
 #include "native/base/mutex.h"
 #include "native/base/status.h"
-#include "native/rpc/chunk_codec.h"
-#include "native/rpc/item_codec.h"
 #include "native/rpc/methods.h"
 #include "native/rpc/parse.h"
 #include "native/rpc/requests.h"
+#include "native/server/insert_request.h"
 #include "native/server/reactors.h"
 #include "native/service/insert_session.h"
 
@@ -73,45 +72,20 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
  private:
   absl::Status Handle() {
     GR_ASSIGN_OR_RETURN(const rpc::FlatMessage message, rpc::FlatMessage::Create(request_));
-    GR_ASSIGN_OR_RETURN(const rpc::InsertRequest request, rpc::DecodeInsertRequest(message.view()));
-    if (request.chunks.empty() && request.items.empty()) {
-      return base::InvalidArgument("InsertStreamRequest has neither chunks nor items.");
+    GR_ASSIGN_OR_RETURN(auto items, ReadInsertRequest(message.view(), session_));
+    if (items.empty()) return absl::OkStatus();
+    for (service::InsertSession::NewItem& item : items) {
+      const uint64_t key = item.insertion.item.key;
+      item.insertion.done = [weak = weak_from_this(), key](absl::Status status) {
+        if (auto self = weak.lock()) self->OnItemDone(key, std::move(status));
+      };
     }
-    for (absl::string_view chunk_message : request.chunks) {
-      GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk,
-                          rpc::DecodeChunk(chunk_message, session_.service().arena()));
-      session_.AddChunk(std::move(chunk));
-    }
-    if (request.items.empty()) return absl::OkStatus();
-    // All or nothing: an item that is wrong keeps the message's others out too.
-    std::vector<service::InsertSession::NewItem> items;
-    items.reserve(request.items.size());
-    for (absl::string_view item_message : request.items) {
-      GR_ASSIGN_OR_RETURN(service::InsertSession::NewItem item, ReadItem(item_message));
-      items.push_back(std::move(item));
-    }
-    GR_RETURN_IF_ERROR(session_.KeepOnly(request.keep_chunk_keys));
     {
       base::MutexLock lock(&mutex_);
       pending_items_ += items.size();
     }
     session_.AddItems(std::move(items));
     return absl::OkStatus();
-  }
-
-  absl::StatusOr<service::InsertSession::NewItem> ReadItem(absl::string_view item_message) {
-    GR_ASSIGN_OR_RETURN(const rpc::ItemMessage message, rpc::DecodeItem(item_message));
-    service::InsertSession::NewItem item;
-    GR_ASSIGN_OR_RETURN(item.table, session_.FindTable(message.table));
-    item.insertion.item.key = message.key;
-    item.insertion.item.priority = message.priority;
-    GR_ASSIGN_OR_RETURN(
-        item.insertion.item.trajectory,
-        rpc::ResolveTrajectory(message, [this](uint64_t key) { return session_.FindChunk(key); }));
-    item.insertion.done = [weak = weak_from_this(), key = message.key](absl::Status status) {
-      if (auto self = weak.lock()) self->OnItemDone(key, std::move(status));
-    };
-    return item;
   }
 
   void OnItemDone(uint64_t key, absl::Status status) {

@@ -15,9 +15,11 @@ grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenCalls* 
 // `near`: the client is on this host, so that compression would be a waste.
 grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls, bool near);
 
-// Answers one request with one response. Null for an unknown method.
+// Answers one request with one response. Null for an unknown method. `socket_name`: where shared
+// memory is to be had, empty for nowhere; outlives the call.
 grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, OpenCalls* calls,
-                                                const std::string& method);
+                                                const std::string& method,
+                                                const std::string& socket_name);
 // Ends the call with `status` at once.
 grpc::ServerGenericBidiReactor* NewFailingReactor(grpc::Status status);
 

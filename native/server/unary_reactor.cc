@@ -16,45 +16,55 @@ namespace gear_reverb::server {
 namespace {
 
 using Response = absl::StatusOr<rpc::MessageWriter>;
-using Handler = Response (*)(service::ReplayService& service, absl::string_view request);
+struct Host {
+  service::ReplayService& service;
+  const std::string& socket_name;
+};
+using Handler = Response (*)(Host host, absl::string_view request);
 
-Response Checkpoint(service::ReplayService& service, absl::string_view) {
-  GR_ASSIGN_OR_RETURN(const std::string path, service.Checkpoint());
+Response Checkpoint(Host host, absl::string_view) {
+  GR_ASSIGN_OR_RETURN(const std::string path, host.service.Checkpoint());
   rpc::MessageWriter response;
   response.AddBytes(rpc::field::checkpoint_response::kPath, path);
   return response;
 }
 
-Response MutatePriorities(service::ReplayService& service, absl::string_view bytes) {
+Response MutatePriorities(Host host, absl::string_view bytes) {
   GR_ASSIGN_OR_RETURN(const rpc::MutateRequest request, rpc::DecodeMutateRequest(bytes));
-  GR_RETURN_IF_ERROR(service.MutatePriorities(request.table, request.updates, request.delete_keys));
+  GR_RETURN_IF_ERROR(
+      host.service.MutatePriorities(request.table, request.updates, request.delete_keys));
   return rpc::MessageWriter();
 }
 
-Response Reset(service::ReplayService& service, absl::string_view bytes) {
+Response Reset(Host host, absl::string_view bytes) {
   GR_ASSIGN_OR_RETURN(const std::string table, rpc::DecodeResetRequest(bytes));
-  GR_RETURN_IF_ERROR(service.Reset(table));
+  GR_RETURN_IF_ERROR(host.service.Reset(table));
   return rpc::MessageWriter();
 }
 
-Response ServerInfo(service::ReplayService& service, absl::string_view) {
+Response ReportUnused(Host host, absl::string_view bytes) {
+  GR_ASSIGN_OR_RETURN(const rpc::ReportUnusedRequest request,
+                      rpc::DecodeReportUnusedRequest(bytes));
+  GR_RETURN_IF_ERROR(host.service.ReportUnused(request.table, request.count));
+  return rpc::MessageWriter();
+}
+
+Response ServerInfo(Host host, absl::string_view) {
   std::vector<rpc::MessageWriter> tables;
-  for (const auto& table : service.tables()) tables.push_back(rpc::EncodeTableInfo(table->info()));
-  return rpc::EncodeServerInfo(service.tables_state_id(), std::move(tables));
+  for (const auto& table : host.service.tables())
+    tables.push_back(rpc::EncodeTableInfo(table->info()));
+  return rpc::EncodeServerInfo(host.service.tables_state_id(), std::move(tables));
 }
 
 // Address 0: there is no memory to be had by address, so the client uses the streams.
-Response InitializeConnection(service::ReplayService&, absl::string_view) {
+Response InitializeConnection(Host, absl::string_view) {
   rpc::MessageWriter response;
   response.AddInt64(rpc::field::initialize_response::kAddress, 0);
   return response;
 }
 
-Response Hello(service::ReplayService& service, absl::string_view) {
-  rpc::MessageWriter response;
-  response.AddBytes(rpc::field::hello_response::kToken, service.token());
-  response.AddUint64(rpc::field::hello_response::kVersion, 1);
-  return response;
+Response Hello(Host host, absl::string_view) {
+  return rpc::EncodeHelloResponse({host.service.token(), host.socket_name});
 }
 
 Handler FindHandler(const std::string& method) {
@@ -65,6 +75,7 @@ Handler FindHandler(const std::string& method) {
       {rpc::method::kServerInfo, ServerInfo},
       {rpc::method::kInitializeConnection, InitializeConnection},
       {rpc::method::kHello, Hello},
+      {rpc::method::kReportUnused, ReportUnused},
   };
   const auto found = handlers->find(method);
   return found == handlers->end() ? nullptr : found->second;
@@ -72,8 +83,12 @@ Handler FindHandler(const std::string& method) {
 
 class UnaryReactor final : public grpc::ServerGenericBidiReactor {
  public:
-  UnaryReactor(ServicePtr service, OpenCalls* calls, Handler handler)
-      : ticket_(calls->Enter()), service_(std::move(service)), handler_(handler) {
+  UnaryReactor(ServicePtr service, OpenCalls* calls, Handler handler,
+               const std::string& socket_name)
+      : ticket_(calls->Enter()),
+        service_(std::move(service)),
+        handler_(handler),
+        socket_name_(socket_name) {
     StartRead(&request_);
   }
 
@@ -99,12 +114,13 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor {
 
   Response Handle() {
     GR_ASSIGN_OR_RETURN(const rpc::FlatMessage message, rpc::FlatMessage::Create(request_));
-    return handler_(*service_, message.view());
+    return handler_({*service_, socket_name_}, message.view());
   }
 
   const OpenCalls::Ticket ticket_;
   const ServicePtr service_;
   const Handler handler_;
+  const std::string& socket_name_;
   grpc::ByteBuffer request_, response_;
 };
 
@@ -117,10 +133,11 @@ class FailingReactor final : public grpc::ServerGenericBidiReactor {
 }  // namespace
 
 grpc::ServerGenericBidiReactor* NewUnaryReactor(ServicePtr service, OpenCalls* calls,
-                                                const std::string& method) {
+                                                const std::string& method,
+                                                const std::string& socket_name) {
   const Handler handler = FindHandler(method);
   if (handler == nullptr) return nullptr;
-  return new UnaryReactor(std::move(service), calls, handler);
+  return new UnaryReactor(std::move(service), calls, handler, socket_name);
 }
 
 grpc::ServerGenericBidiReactor* NewFailingReactor(grpc::Status status) {

@@ -1,5 +1,6 @@
 #include "native/service/insert_session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "native/base/status.h"
@@ -37,7 +38,8 @@ void InsertSession::AddItems(std::vector<NewItem> items) {
 
 absl::Status InsertSession::KeepOnly(absl::Span<const uint64_t> chunk_keys) {
   absl::flat_hash_map<uint64_t, storage::ChunkPtr> kept;
-  kept.reserve(chunk_keys.size());
+  // A client may name a chunk more than once.
+  kept.reserve(std::min(chunk_keys.size(), chunks_.size()));
   for (uint64_t key : chunk_keys) {
     const auto found = chunks_.find(key);
     if (found == chunks_.end()) {

@@ -70,6 +70,12 @@ absl::Status ReplayService::Reset(const std::string& table) {
   return absl::OkStatus();
 }
 
+absl::Status ReplayService::ReportUnused(const std::string& table, int64_t n) {
+  GR_ASSIGN_OR_RETURN(const auto found, FindTable(table));
+  found->CountUnused(n);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> ReplayService::Checkpoint() {
   if (checkpointer_ == nullptr) {
     return base::InvalidArgument("no Checkpointer configured for the replay service.");

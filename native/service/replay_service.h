@@ -39,6 +39,7 @@ class ReplayService {
                                 absl::Span<const table::KeyWithPriority> updates,
                                 absl::Span<const uint64_t> delete_keys);
   absl::Status Reset(const std::string& table);
+  absl::Status ReportUnused(const std::string& table, int64_t n);
   // The path of the new checkpoint. INVALID_ARGUMENT without a checkpointer.
   absl::StatusOr<std::string> Checkpoint();
 

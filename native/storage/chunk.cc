@@ -1,10 +1,12 @@
 #include "native/storage/chunk.h"
 
-#include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <utility>
 
 #include "native/base/status.h"
+#include "native/storage/chunk_index.h"
 #include "native/tensor/packed_strings.h"
 
 namespace gear_reverb::storage {
@@ -38,13 +40,38 @@ absl::Status CheckColumn(const ChunkColumn& column) {
 
 }  // namespace
 
-Chunk::Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns, int64_t bytes)
-    : key_(key), range_(range), columns_(std::move(columns)), bytes_(bytes) {}
+Chunk::Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns)
+    : num_columns_(static_cast<uint32_t>(columns.size())),
+      sparse_(range.sparse),
+      key_(key),
+      episode_id_(range.episode_id),
+      start_(range.start),
+      end_(range.end) {
+  static_assert(sizeof(Chunk) % alignof(ChunkColumn) == 0);
+  std::uninitialized_move(columns.begin(), columns.end(), reinterpret_cast<ChunkColumn*>(this + 1));
+}
+
+Chunk::~Chunk() {
+  const auto all = columns();
+  std::destroy_n(const_cast<ChunkColumn*>(all.data()), all.size());
+}
+
+void Chunk::Release() const {
+  if (!references_.Drop()) return;
+  if (index_ != nullptr) index_->Remove(*this);
+  this->~Chunk();
+  ::operator delete(const_cast<Chunk*>(this));
+}
+
+int64_t Chunk::bytes() const {
+  int64_t bytes = 0;
+  for (const ChunkColumn& column : columns()) bytes += static_cast<int64_t>(column.data.size());
+  return bytes;
+}
 
 absl::StatusOr<ChunkPtr> Chunk::Create(uint64_t key, SequenceRange range,
                                        std::vector<ChunkColumn> columns) {
   if (columns.empty()) return base::InvalidArgument("Chunk ", key, " has no column.");
-  int64_t bytes = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
     const absl::Status status = CheckColumn(columns[i]);
     if (!status.ok()) {
@@ -54,10 +81,9 @@ absl::StatusOr<ChunkPtr> Chunk::Create(uint64_t key, SequenceRange range,
       return base::InvalidArgument("Chunk ", key, ", column ", i, " has ", columns[i].steps(),
                                    " steps but column 0 has ", columns[0].steps(), ".");
     }
-    // No overflow: these bytes lie in memory.
-    bytes += static_cast<int64_t>(columns[i].data.size());
   }
-  return ChunkPtr(new Chunk(key, range, std::move(columns), bytes));
+  void* const memory = ::operator new(sizeof(Chunk) + columns.size() * sizeof(ChunkColumn));
+  return ChunkPtr::Adopt(new (memory) Chunk(key, range, std::move(columns)));
 }
 
 absl::StatusOr<ChunkPtr> CopyToChunk(memory::Arena& arena, uint64_t key, SequenceRange range,
@@ -66,7 +92,7 @@ absl::StatusOr<ChunkPtr> CopyToChunk(memory::Arena& arena, uint64_t key, Sequenc
   columns.reserve(views.size());
   for (const tensor::TensorView& view : views) {
     GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(view.data.size()));
-    if (!view.data.empty()) std::memcpy(block.data(), view.data.data(), view.data.size());
+    block.Write(0, view.data);
     columns.push_back({view.dtype, view.shape, std::move(block)});
   }
   return Chunk::Create(key, range, std::move(columns));

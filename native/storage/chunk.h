@@ -4,13 +4,15 @@
 // their bytes back to the arena when the last reference goes.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "native/base/ref_ptr.h"
 #include "native/memory/arena.h"
+#include "native/tensor/shared_shape.h"
 #include "native/tensor/tensor_view.h"
 
 namespace gear_reverb::storage {
@@ -26,37 +28,58 @@ struct SequenceRange {
 // All steps of one column: shape is [steps, ...]. Strings are packed (see tensor_view.h).
 struct ChunkColumn {
   tensor::DType dtype = tensor::DType::kInvalid;
-  tensor::Shape shape;
+  tensor::SharedShape shape;
   memory::Block data;
 
   int64_t steps() const { return shape[0]; }
-  tensor::TensorView view() const { return {dtype, shape, data.span()}; }
+  tensor::TensorView view() const { return {dtype, shape.ToShape(), data.span()}; }
 };
 
+class Chunk;
+using ChunkPtr = base::RefPtr<const Chunk>;
+class ChunkIndex;
+
+// One allocation, the columns at its end, with counts of its own: there may be one per item.
 class Chunk {
  public:
   // INVALID_ARGUMENT (naming the key and the column) unless there is a column, every shape has a
   // first axis of the same length > 0, and every column's bytes fit its dtype and shape.
-  static absl::StatusOr<std::shared_ptr<const Chunk>> Create(uint64_t key, SequenceRange range,
-                                                             std::vector<ChunkColumn> columns);
+  static absl::StatusOr<ChunkPtr> Create(uint64_t key, SequenceRange range,
+                                         std::vector<ChunkColumn> columns);
 
   uint64_t key() const { return key_; }
-  const SequenceRange& range() const { return range_; }
-  absl::Span<const ChunkColumn> columns() const { return columns_; }
-  int64_t steps() const { return columns_[0].steps(); }
+  SequenceRange range() const { return {episode_id_, start_, end_, sparse_ != 0}; }
+  absl::Span<const ChunkColumn> columns() const {
+    return {reinterpret_cast<const ChunkColumn*>(this + 1), num_columns_};
+  }
+  int64_t steps() const { return columns()[0].steps(); }
   // Payload bytes of all columns.
-  int64_t bytes() const { return bytes_; }
+  int64_t bytes() const;
+
+  // Room for one user to count in (a table its references), so that most chunks need no entry in a
+  // map: 0, or what that user, having found 0, put there. See table/counters.h.
+  std::atomic<uint64_t>& user_count() const { return user_count_; }
+
+  // For ChunkPtr.
+  void AddRef() const { references_.Add(); }
+  void Release() const;
 
  private:
-  Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns, int64_t bytes);
+  friend class ChunkStore;
+  friend class ChunkIndex;
+  Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns);
+  ~Chunk();
 
+  mutable base::RefCount references_;
+  const uint32_t num_columns_ : 31;
+  const uint32_t sparse_ : 1;
   const uint64_t key_;
-  const SequenceRange range_;
-  const std::vector<ChunkColumn> columns_;
-  const int64_t bytes_;
+  const uint64_t episode_id_;
+  const int32_t start_, end_;
+  mutable std::atomic<uint64_t> user_count_{0};
+  // That knows this chunk by its key, or null; set once, before others see the chunk.
+  mutable base::RefPtr<ChunkIndex> index_;
 };
-
-using ChunkPtr = std::shared_ptr<const Chunk>;
 
 // Copies `views` (each [steps, ...]) into `arena` and makes a chunk of them.
 absl::StatusOr<ChunkPtr> CopyToChunk(memory::Arena& arena, uint64_t key, SequenceRange range,

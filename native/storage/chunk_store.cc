@@ -1,72 +1,63 @@
 #include "native/storage/chunk_store.h"
 
-#include <array>
-#include <cstddef>
+#include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/container/flat_hash_map.h"
-#include "native/base/mutex.h"
+#include "native/storage/chunk_index.h"
 
 namespace gear_reverb::storage {
-namespace {
 
-constexpr size_t kNumShards = 64;
-
-}  // namespace
-
-// An entry is a weak pointer to what Insert returned. Between a chunk's last release and the
-// deleter's removal of its entry, Insert may have put another chunk with the same key there; so the
-// deleter removes only an entry that has expired.
-struct ChunkStore::Shards {
-  struct alignas(64) Shard {
-    base::Mutex mutex;
-    absl::flat_hash_map<uint64_t, std::weak_ptr<const Chunk>> chunks ABSL_GUARDED_BY(mutex);
-  };
-
-  // Keys are random, but nobody makes clients see to it.
-  Shard& For(uint64_t key) { return shards[key * 0x9e3779b97f4a7c15 >> 58]; }
-
-  std::array<Shard, kNumShards> shards;
-};
-
-ChunkStore::ChunkStore() : shards_(std::make_shared<Shards>()) {}
-
-ChunkPtr ChunkStore::Insert(ChunkPtr chunk) {
-  const uint64_t key = chunk->key();
-  Shards::Shard& shard = shards_->For(key);
-  const auto release = [chunk, key, shards = std::weak_ptr<Shards>(shards_)](const Chunk*) mutable {
-    chunk.reset();
-    const std::shared_ptr<Shards> live = shards.lock();
-    if (live == nullptr) return;
-    Shards::Shard& shard = live->For(key);
-    base::MutexLock lock(&shard.mutex);
-    const auto entry = shard.chunks.find(key);
-    if (entry != shard.chunks.end() && entry->second.expired()) shard.chunks.erase(entry);
-  };
-  // Made before the lock is taken, so that it outlives the lock: its destructor, if another chunk
-  // is present, takes the lock as well.
-  ChunkPtr stored(chunk.get(), release);
+ChunkPtr ChunkIndex::Insert(const ChunkPtr& chunk) {
+  Shard& shard = For(chunk->key());
   base::MutexLock lock(&shard.mutex);
-  std::weak_ptr<const Chunk>& entry = shard.chunks[key];
-  if (ChunkPtr present = entry.lock()) return present;
-  entry = stored;
-  return stored;
+  const auto [entry, inserted] = shard.chunks.insert(chunk.get());
+  if (inserted) return chunk;
+  if ((*entry)->references_.TryAdd()) return ChunkPtr::Adopt(*entry);
+  // That chunk is on its way to Remove, which will find another in its place.
+  shard.chunks.erase(entry);
+  shard.chunks.insert(chunk.get());
+  return chunk;
 }
 
-ChunkPtr ChunkStore::Find(uint64_t key) const {
-  Shards::Shard& shard = shards_->For(key);
+ChunkPtr ChunkIndex::Find(uint64_t key) {
+  Shard& shard = For(key);
   base::MutexLock lock(&shard.mutex);
-  const auto entry = shard.chunks.find(key);
-  return entry == shard.chunks.end() ? nullptr : entry->second.lock();
+  const auto entry = shard.chunks.find(Key{key});
+  if (entry == shard.chunks.end() || !(*entry)->references_.TryAdd()) return nullptr;
+  return ChunkPtr::Adopt(*entry);
 }
 
-int64_t ChunkStore::size() const {
+void ChunkIndex::Remove(const Chunk& chunk) {
+  Shard& shard = For(chunk.key());
+  base::MutexLock lock(&shard.mutex);
+  const auto entry = shard.chunks.find(Key{chunk.key()});
+  if (entry != shard.chunks.end() && *entry == &chunk) shard.chunks.erase(entry);
+}
+
+int64_t ChunkIndex::size() {
   int64_t size = 0;
-  for (Shards::Shard& shard : shards_->shards) {
+  for (Shard& shard : shards_) {
     base::MutexLock lock(&shard.mutex);
     size += static_cast<int64_t>(shard.chunks.size());
   }
   return size;
 }
+
+ChunkStore::ChunkStore() : index_(base::RefPtr<ChunkIndex>::Adopt(new ChunkIndex)) {}
+ChunkStore::~ChunkStore() = default;
+
+ChunkPtr ChunkStore::Insert(ChunkPtr chunk) {
+  if (chunk->index_ == nullptr) {
+    // Before others can find it. If another chunk is present, this one finds that other at its end,
+    // and leaves it alone.
+    chunk->index_ = index_;
+  } else if (chunk->index_ != index_) {
+    return chunk;
+  }
+  return index_->Insert(chunk);
+}
+
+ChunkPtr ChunkStore::Find(uint64_t key) const { return index_->Find(key); }
+
+int64_t ChunkStore::size() const { return index_->size(); }
 
 }  // namespace gear_reverb::storage

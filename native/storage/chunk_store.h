@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "native/storage/chunk.h"
 
@@ -13,9 +12,10 @@ namespace gear_reverb::storage {
 class ChunkStore {
  public:
   ChunkStore();
+  ~ChunkStore();
 
-  // The live chunk with `chunk`'s key: `chunk` itself if there was none. The returned pointer is
-  // the one to keep; its last release removes the entry.
+  // The live chunk with `chunk`'s key, which is the one to keep: `chunk` itself if there was none.
+  // A chunk that is in another store already is given back, and not entered.
   ChunkPtr Insert(ChunkPtr chunk);
 
   // The live chunk, or null.
@@ -25,8 +25,7 @@ class ChunkStore {
   int64_t size() const;
 
  private:
-  struct Shards;
-  std::shared_ptr<Shards> shards_;
+  const base::RefPtr<ChunkIndex> index_;  // Shared with the chunks.
 };
 
 }  // namespace gear_reverb::storage

@@ -1,9 +1,13 @@
 #include "native/storage/trajectory.h"
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "absl/container/flat_hash_set.h"
 #include "native/base/status.h"
+#include "native/storage/free_blocks.h"
 
 namespace gear_reverb::storage {
 namespace {
@@ -11,7 +15,7 @@ namespace {
 using tensor::DType;
 
 absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
-  return absl::MakeConstSpan(column.shape).subspan(1);
+  return absl::MakeConstSpan(column.shape.data(), column.shape.size()).subspan(1);
 }
 
 // Elements of one step. The chunk was checked, so there is no overflow.
@@ -128,15 +132,77 @@ int64_t TrajectoryColumn::length() const {
   return length;
 }
 
+Trajectory::~Trajectory() {
+  if (columns.empty()) return;
+  const size_t count = columns.entries()[columns.size() - 1].end;
+  std::destroy_n(const_cast<ChunkSlice*>(columns.slices()), count);
+}
+
+void Trajectory::Release() const {
+  if (!references_.Drop()) return;
+  const size_t num_slices = columns.empty() ? 0 : columns.entries()[columns.size() - 1].end;
+  const size_t bytes = BytesOf(columns.size(), num_slices);
+  this->~Trajectory();
+  FreeBlocks::Of().Put(const_cast<Trajectory*>(this), bytes);
+}
+
+size_t Trajectory::BytesOf(size_t num_columns, size_t num_slices) {
+  return sizeof(Trajectory) + Columns::EntriesOf(num_columns) * sizeof(Columns::Entry) +
+         num_slices * sizeof(ChunkSlice);
+}
+
 std::vector<ChunkPtr> Trajectory::chunks() const {
   std::vector<ChunkPtr> chunks;
+  // Most have few: then a search is faster than a set.
+  constexpr size_t kFew = 8;
   absl::flat_hash_set<const Chunk*> seen;
   for (const TrajectoryColumn& column : columns) {
     for (const ChunkSlice& slice : column.slices) {
-      if (seen.insert(slice.chunk.get()).second) chunks.push_back(slice.chunk);
+      if (!chunks.empty() && chunks.back() == slice.chunk) continue;
+      if (chunks.size() < kFew) {
+        if (std::find(chunks.begin(), chunks.end(), slice.chunk) != chunks.end()) continue;
+      } else {
+        if (seen.empty()) {
+          for (const ChunkPtr& chunk : chunks) seen.insert(chunk.get());
+        }
+        if (!seen.insert(slice.chunk.get()).second) continue;
+      }
+      chunks.push_back(slice.chunk);
     }
   }
   return chunks;
+}
+
+Trajectory* TrajectoryBuilder::New(size_t num_columns, size_t num_slices) {
+  if (num_slices >= size_t{1} << 31 || num_columns >= size_t{1} << 31) throw std::bad_alloc();
+  void* const memory = FreeBlocks::Of().Take(Trajectory::BytesOf(num_columns, num_slices));
+  return new (memory) Trajectory(num_columns);
+}
+
+TrajectoryPtr TrajectoryBuilder::Build() && {
+  size_t num_slices = 0;
+  for (const Column& column : columns) num_slices += column.slices.size();
+  Trajectory* const made = New(columns.size(), num_slices);
+  ChunkSlice* slice = SlicesOf(made);
+  uint32_t end = 0;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (ChunkSlice& from : columns[i].slices) new (slice++) ChunkSlice(std::move(from));
+    end += static_cast<uint32_t>(columns[i].slices.size());
+    new (EntriesOf(made) + i) Entry{end, columns[i].squeeze};
+  }
+  columns.clear();
+  return TrajectoryPtr::Adopt(made);
+}
+
+TrajectoryPtr TrajectoryBuilder::SliceOf(const ChunkPtr& chunk, int32_t offset, int32_t length,
+                                         bool squeeze) {
+  const uint32_t count = static_cast<uint32_t>(chunk->columns().size());
+  Trajectory* const made = New(count, count);
+  for (uint32_t i = 0; i < count; ++i) {
+    new (SlicesOf(made) + i) ChunkSlice{chunk, offset, length, static_cast<int32_t>(i)};
+    new (EntriesOf(made) + i) Entry{i + 1, squeeze};
+  }
+  return TrajectoryPtr::Adopt(made);
 }
 
 absl::Status CheckTrajectory(const Trajectory& trajectory) {

@@ -13,6 +13,13 @@ namespace {
 
 using tensor::DType;
 using testing::HasSubstr;
+using Column = TrajectoryBuilder::Column;
+
+TrajectoryPtr Of(std::initializer_list<Column> columns) {
+  TrajectoryBuilder builder;
+  builder.columns.assign(columns.begin(), columns.end());
+  return std::move(builder).Build();
+}
 
 std::string Text(absl::Span<const std::byte> bytes) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -45,8 +52,8 @@ class TrajectoryTest : public testing::Test {
     return Text(out);
   }
 
-  static void ExpectRefused(const TrajectoryColumn& column, const std::string& message) {
-    const absl::Status status = CheckTrajectory({{column}});
+  static void ExpectRefused(const Column& column, const std::string& message) {
+    const absl::Status status = CheckTrajectory(*Of({column}));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), HasSubstr("Column 0"));
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));
@@ -63,7 +70,7 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfNumbers) {
         round % 3 == 0 ? DType::kUint8 : (round % 3 == 1 ? DType::kFloat32 : DType::kComplex128);
     tensor::Shape step_shape;
     for (size_t rank = random_() % 3; rank > 0; --rank) step_shape.push_back(random_() % 4);
-    TrajectoryColumn column;
+    Column column;
     std::string expected;
     int64_t length = 0;
     for (size_t slices = 1 + random_() % 5; slices > 0; --slices) {
@@ -81,7 +88,7 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfNumbers) {
       column.slices.push_back(slice);
     }
     column.squeeze = length == 1 && round % 2 == 0;
-    ASSERT_TRUE(CheckTrajectory({{column}}).ok());
+    ASSERT_TRUE(CheckTrajectory(*Of({column})).ok());
     const ColumnLayout layout = LayoutOf(column);
     if (!column.squeeze) step_shape.insert(step_shape.begin(), length);
     EXPECT_EQ(layout.dtype, dtype);
@@ -94,7 +101,7 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfNumbers) {
 TEST_F(TrajectoryTest, GathersRandomSlicesOfStrings) {
   for (int round = 0; round < 200; ++round) {
     const int64_t per_step = random_() % 4;
-    TrajectoryColumn column;
+    Column column;
     std::vector<std::string> expected;
     for (size_t slices = 1 + random_() % 5; slices > 0; --slices) {
       const int32_t steps = 1 + random_() % 9;
@@ -107,7 +114,7 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfStrings) {
                       values.begin() + (slice.offset + slice.length) * per_step);
       column.slices.push_back(slice);
     }
-    ASSERT_TRUE(CheckTrajectory({{column}}).ok());
+    ASSERT_TRUE(CheckTrajectory(*Of({column})).ok());
     const std::vector<absl::string_view> views(expected.begin(), expected.end());
     EXPECT_EQ(Gathered(column), tensor::PackStrings(views));
     EXPECT_EQ(*tensor::NumElements(LayoutOf(column).shape), expected.size());
@@ -115,8 +122,8 @@ TEST_F(TrajectoryTest, GathersRandomSlicesOfStrings) {
 }
 
 TEST_F(TrajectoryTest, ASqueezedColumnLosesItsFirstAxis) {
-  TrajectoryColumn column{{{Numbers(DType::kInt32, {4, 3}), 2, 1}}, true};
-  EXPECT_TRUE(CheckTrajectory({{column}}).ok());
+  Column column{{{Numbers(DType::kInt32, {4, 3}), 2, 1}}, true};
+  EXPECT_TRUE(CheckTrajectory(*Of({column})).ok());
   EXPECT_EQ(LayoutOf(column).shape, (tensor::Shape{3}));
   column = {{{Strings({2}, {"ab", "c"}), 1, 1}}, true};
   EXPECT_EQ(LayoutOf(column).shape, tensor::Shape{});
@@ -129,8 +136,8 @@ TEST_F(TrajectoryTest, SlicesMayPickAColumnOfTheirChunk) {
                                      {tensor::TensorView{DType::kInt16, {1}, bytes},
                                       tensor::TensorView{DType::kUint8, {1, 2}, bytes}})
                              .value();
-  const TrajectoryColumn column{{{chunk, 0, 1, 1}}};
-  EXPECT_TRUE(CheckTrajectory({{column}}).ok());
+  const Column column{{{chunk, 0, 1, 1}}};
+  EXPECT_TRUE(CheckTrajectory(*Of({column})).ok());
   EXPECT_EQ(LayoutOf(column).shape, (tensor::Shape{1, 2}));
   ExpectRefused({{{chunk, 0, 1, 2}}}, "refers to column 2 of chunk 1, which has 2");
   ExpectRefused({{{chunk, 0, 1, -1}}}, "refers to column -1");
@@ -138,7 +145,7 @@ TEST_F(TrajectoryTest, SlicesMayPickAColumnOfTheirChunk) {
 
 TEST_F(TrajectoryTest, SlicesOutsideTheirChunkAreRefused) {
   const ChunkPtr chunk = Numbers(DType::kFloat32, {5});
-  EXPECT_TRUE(CheckTrajectory({{{{{chunk, 0, 5}}}}}).ok());
+  EXPECT_TRUE(CheckTrajectory(*Of({{{{chunk, 0, 5}}}})).ok());
   const std::vector<std::pair<int32_t, int32_t>> outside = {
       {0, 6},          {5, 1},
       {4, 2},          {-1, 2},
@@ -158,11 +165,11 @@ TEST_F(TrajectoryTest, SlicesOfOneColumnMustAgree) {
   ExpectRefused({{{chunk, 0, 1}, {Numbers(DType::kFloat32, {5, 3}), 0, 1}}}, "float32[3]");
   ExpectRefused({{{chunk, 0, 1}, {Numbers(DType::kFloat32, {5}), 0, 1}}}, "float32[]");
   const ChunkPtr longer = Numbers(DType::kFloat32, {9, 2});
-  EXPECT_TRUE(CheckTrajectory({{{{{chunk, 0, 1}, {longer, 0, 9}}}}}).ok());
+  EXPECT_TRUE(CheckTrajectory(*Of({{{{chunk, 0, 1}, {longer, 0, 9}}}})).ok());
 }
 
 TEST_F(TrajectoryTest, EmptyAndWronglySqueezedColumnsAreRefused) {
-  EXPECT_EQ(CheckTrajectory({}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CheckTrajectory(*Of({})).code(), absl::StatusCode::kInvalidArgument);
   ExpectRefused({}, "no slice");
   const ChunkPtr chunk = Numbers(DType::kFloat32, {5});
   ExpectRefused({{{chunk, 0, 2}}, true}, "squeezed but has 2 steps");
@@ -171,21 +178,21 @@ TEST_F(TrajectoryTest, EmptyAndWronglySqueezedColumnsAreRefused) {
 
 TEST_F(TrajectoryTest, ChunksAreDistinctAndInOrderOfUse) {
   const ChunkPtr a = Numbers(DType::kInt8, {2}), b = Numbers(DType::kInt8, {2});
-  const Trajectory trajectory{{{{{b, 0, 1}, {a, 0, 1}}}, {{{b, 1, 1}}}, {{{a, 0, 2}}}}};
-  EXPECT_EQ(trajectory.chunks(), (std::vector<ChunkPtr>{b, a}));
-  EXPECT_EQ(trajectory.columns[0].length(), 2);
+  const TrajectoryPtr trajectory = Of({{{{b, 0, 1}, {a, 0, 1}}}, {{{b, 1, 1}}}, {{{a, 0, 2}}}});
+  EXPECT_EQ(trajectory->chunks(), (std::vector<ChunkPtr>{b, a}));
+  EXPECT_EQ(trajectory->columns[0].length(), 2);
 }
 
 TEST_F(TrajectoryTest, TimestepsNeedEquallyLongUnsqueezedColumns) {
   const ChunkPtr chunk = Numbers(DType::kInt8, {9});
-  const TrajectoryColumn three{{{chunk, 0, 3}}}, pieces{{{chunk, 0, 1}, {chunk, 4, 2}}};
-  const TrajectoryColumn one{{{chunk, 0, 1}}}, squeezed{{{chunk, 0, 1}}, true};
-  EXPECT_TRUE(HasTimesteps({{three, pieces}}));
-  EXPECT_TRUE(HasTimesteps({{one}}));
-  EXPECT_FALSE(HasTimesteps({{three, one}}));
-  EXPECT_FALSE(HasTimesteps({{one, squeezed}}));
-  EXPECT_FALSE(HasTimesteps({{squeezed}}));
-  EXPECT_FALSE(HasTimesteps({}));
+  const Column three{{{chunk, 0, 3}}}, pieces{{{chunk, 0, 1}, {chunk, 4, 2}}};
+  const Column one{{{chunk, 0, 1}}}, squeezed{{{chunk, 0, 1}}, true};
+  EXPECT_TRUE(HasTimesteps(*Of({three, pieces})));
+  EXPECT_TRUE(HasTimesteps(*Of({one})));
+  EXPECT_FALSE(HasTimesteps(*Of({three, one})));
+  EXPECT_FALSE(HasTimesteps(*Of({one, squeezed})));
+  EXPECT_FALSE(HasTimesteps(*Of({squeezed})));
+  EXPECT_FALSE(HasTimesteps(*Of({})));
 }
 
 }  // namespace

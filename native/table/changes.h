@@ -12,6 +12,8 @@ struct Changes {
 
   // Trajectories that items began and ceased to refer to: to be counted, then let go.
   Trajectories added, removed;
+  // Whoever inserts has done so: `added` does not tell those of new items.
+  bool bytes_of_added_are_counted = false;
   // Whole contents that a reset threw out: to be counted as removed.
   std::vector<ItemStore> cleared;
 };

@@ -1,5 +1,7 @@
 #include "native/table/counters.h"
 
+#include <atomic>
+
 namespace gear_reverb::table {
 namespace {
 
@@ -32,33 +34,98 @@ void EpisodeCounter::Clear() {
   deleted_ = 0;
 }
 
+// Chunk::user_count is the counter's id above, and the count below as a signed number.
+constexpr int kCountBits = 40;
+constexpr uint64_t kMaxId = (uint64_t{1} << (64 - kCountBits)) - 1;
+
+ByteCounter::ByteCounter()
+    : id_([] {
+        static std::atomic<uint64_t> last{0};
+        const uint64_t id = last.fetch_add(1, std::memory_order_relaxed) + 1;
+        return id <= kMaxId ? id : 0;
+      }()) {}
+
+class ByteCounter::Run {
+ public:
+  explicit Run(ByteCounter* counter) : counter_(counter) {}
+
+  // Adjacent slices of one chunk count once; a trajectory is immutable, so it is removed as added.
+  void Add(const storage::Trajectory& trajectory, int64_t change)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(counter_->mutex_) {
+    const storage::Chunk* last = nullptr;
+    for (const auto& column : trajectory.columns) {
+      for (const auto& slice : column.slices) {
+        if (slice.chunk.get() == last) continue;
+        last = slice.chunk.get();
+        if (last != chunk_) Flush();
+        chunk_ = last;
+        change_ += change;
+      }
+    }
+  }
+  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(counter_->mutex_) {
+    if (change_ != 0) counter_->Count(*chunk_, change_);
+    change_ = 0;
+  }
+
+ private:
+  ByteCounter* const counter_;
+  const storage::Chunk* chunk_ = nullptr;
+  int64_t change_ = 0;
+};
+
 void ByteCounter::Change(absl::Span<const storage::TrajectoryPtr> added,
                          absl::Span<const storage::TrajectoryPtr> removed) {
   if (added.empty() && removed.empty()) return;
   base::MutexLock lock(&mutex_);
+  Run run(this);
   for (const auto& trajectory : added) {
-    if (trajectory != nullptr) Count(*trajectory, 1);
+    if (trajectory != nullptr) run.Add(*trajectory, 1);
   }
   for (const auto& trajectory : removed) {
-    if (trajectory != nullptr) Count(*trajectory, -1);
+    if (trajectory != nullptr) run.Add(*trajectory, -1);
   }
+  run.Flush();
 }
 
-void ByteCounter::Count(const storage::Trajectory& trajectory, int64_t change) {
-  // Runs of slices of one chunk count once; a trajectory is immutable, so it is removed as added.
-  const storage::Chunk* last = nullptr;
-  for (const auto& column : trajectory.columns) {
-    for (const auto& slice : column.slices) {
-      if (slice.chunk.get() == last) continue;
-      last = slice.chunk.get();
-      const auto entry = references_.try_emplace(last->key(), 0).first;
-      const int64_t before = entry->second;
-      entry->second += change;
-      if (before == 0 && change > 0) bytes_ += last->bytes();
-      if (before == 1 && change < 0) bytes_ -= last->bytes();
-      if (entry->second == 0) references_.erase(entry);
-    }
+void ByteCounter::Change(absl::Span<const Item> items, int64_t change) {
+  if (items.empty()) return;
+  base::MutexLock lock(&mutex_);
+  Run run(this);
+  for (const Item& item : items) {
+    if (item.trajectory != nullptr) run.Add(*item.trajectory, change);
   }
+  run.Flush();
+}
+
+void ByteCounter::Count(const storage::Chunk& chunk, int64_t change) {
+  const int64_t before = Add(chunk, change);
+  const int64_t after = before + change;
+  if (before <= 0 && after > 0) bytes_ += chunk.bytes();
+  if (before > 0 && after <= 0) bytes_ -= chunk.bytes();
+}
+
+int64_t ByteCounter::Add(const storage::Chunk& chunk, int64_t change) {
+  constexpr int kIdBits = 64 - kCountBits;
+  std::atomic<uint64_t>& word = chunk.user_count();
+  uint64_t held = word.load(std::memory_order_relaxed);
+  const bool in_map = !references_.empty() && references_.contains(&chunk);
+  const uint64_t claim = id_ << kCountBits;
+  if (!in_map && id_ != 0 &&
+      (held >> kCountBits == id_ ||
+       (held == 0 && word.compare_exchange_strong(held, claim, std::memory_order_relaxed)))) {
+    // Nobody else changes it as long as the id is there.
+    const int64_t before = held == 0 ? 0 : static_cast<int64_t>(held << kIdBits) >> kIdBits;
+    const int64_t after = before + change;
+    word.store(after == 0 ? 0 : claim | (static_cast<uint64_t>(after) << kIdBits >> kIdBits),
+               std::memory_order_relaxed);
+    return before;
+  }
+  const auto entry = references_.try_emplace(&chunk, 0).first;
+  const int64_t before = entry->second;
+  entry->second += change;
+  if (entry->second == 0) references_.erase(entry);
+  return before;
 }
 
 int64_t ByteCounter::bytes() const {

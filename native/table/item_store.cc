@@ -1,39 +1,50 @@
 #include "native/table/item_store.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace gear_reverb::table {
 
+ItemStore::ItemStore()
+    : pages_(std::make_unique<Pages>()), slots_(0, Hash{{pages_.get()}}, Equal{{pages_.get()}}) {}
+
 Slot ItemStore::Insert(Item&& item) {
   Slot slot = free_;
   if (slot != kNone) {
-    free_ = record(slot).next;
+    free_ = record(slot).next_free;
   } else {
     if (used_ == kNone) return kNone;
     slot = static_cast<Slot>(used_);
-    if (slot / kPageSlots == pages_.size()) pages_.push_back(std::make_unique<Page>());
+    if (slot / kPageSlots == pages_->pages.size()) {
+      pages_->pages.push_back(std::make_unique<Page>());
+    }
     ++used_;
   }
-  pages_[slot / kPageSlots]->keys[slot % kPageSlots] = item.key;
+  (*pages_)[slot] = item.key;
   Record& added = record(slot);
   added.trajectory = std::move(item.trajectory);
   added.priority = item.priority;
-  added.inserted_at_ns = absl::ToUnixNanos(item.inserted_at);
+  if (last_inserted_at_ns_ < INT64_MAX) ++last_inserted_at_ns_;
+  last_inserted_at_ns_ = std::max(last_inserted_at_ns_, absl::ToUnixNanos(item.inserted_at));
+  added.inserted_at_ns = last_inserted_at_ns_;
   added.times_sampled = item.times_sampled;
-  added.previous = newest_;
-  added.next = kNone;
-  (newest_ == kNone ? oldest_ : record(newest_).next) = slot;
-  newest_ = slot;
-  slots_.emplace(item.key, slot);
+  // Room enough that erasing leaves no tombstones, which would have the index rebuilt all the time.
+  if (slots_.size() + 1 > slots_.capacity() / 8 * 5) slots_.reserve(slots_.capacity() + 1);
+  slots_.insert(slot);
   return slot;
 }
 
 storage::TrajectoryPtr ItemStore::Erase(Slot slot) {
   Record& erased = record(slot);
-  slots_.erase(key(slot));
-  (erased.previous == kNone ? oldest_ : record(erased.previous).next) = erased.next;
-  (erased.next == kNone ? newest_ : record(erased.next).previous) = erased.previous;
-  erased.next = free_;
+  // Items that came one after another often go so: bring near what a later call will want.
+  constexpr Slot kAhead = 8;
+  if (const uint64_t ahead = uint64_t{slot} + kAhead; ahead < used_) {
+    PrefetchIndex(key(static_cast<Slot>(ahead)));
+    __builtin_prefetch(record(static_cast<Slot>(ahead)).trajectory.get());
+  }
+  slots_.erase(slot);
+  erased.times_sampled = kFree;
+  erased.next_free = free_;
   free_ = slot;
   return std::move(erased.trajectory);
 }

@@ -60,6 +60,10 @@ std::vector<Table::WaitId> Table::InsertOrAssignBatchAsync(std::vector<Insertion
   return impl_->InsertBatch(std::move(batch), deadline);
 }
 
+int64_t Table::InsertAtOnce(absl::Span<Item> items, absl::Status* status) {
+  return impl_->InsertAtOnce(items, status);
+}
+
 absl::Status Table::InsertOrAssign(Item item, absl::Time deadline) {
   const auto pending = std::make_shared<Pending<absl::Status>>();
   const WaitId id = InsertOrAssignAsync(std::move(item), deadline, [pending](absl::Status status) {
@@ -68,8 +72,9 @@ absl::Status Table::InsertOrAssign(Item item, absl::Time deadline) {
   return pending->Wait([&] { Cancel(id); });
 }
 
-Table::WaitId Table::SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done) {
-  return impl_->Sample(max_items, deadline, std::move(done));
+Table::WaitId Table::SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done,
+                                 std::shared_ptr<base::Philox> random) {
+  return impl_->Sample(max_items, deadline, std::move(done), std::move(random));
 }
 
 absl::StatusOr<std::vector<SampledItem>> Table::Sample(int64_t max_items, absl::Time deadline) {
@@ -88,6 +93,7 @@ absl::Status Table::MutateItems(absl::Span<const KeyWithPriority> updates,
 }
 
 void Table::Reset() { impl_->Reset(); }
+void Table::CountUnused(int64_t n) { impl_->CountUnused(n); }
 void Table::Close() { impl_->Close(); }
 void Table::Reopen() { impl_->Reopen(); }
 bool Table::CanSample(int64_t n) const { return impl_->CanSample(n); }

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "native/base/philox.h"
 #include "native/rate_limiter/rate_limiter.h"
 #include "native/selectors/selector.h"
 #include "native/table/extension.h"
@@ -57,6 +58,7 @@ struct TableInfo {
   int64_t num_episodes = 0;          // Episodes with a live item.
   int64_t num_deleted_episodes = 0;  // Episodes whose last item went.
   int64_t num_unique_samples = 0;    // Items that were sampled at least once (oracle's meaning).
+  int64_t num_unused_samples = 0;    // Samples that samplers reported as never used.
   int64_t bytes = 0;                 // Payload of the distinct chunks of live items.
   int64_t waiting_inserts = 0;
   int64_t waiting_samples = 0;
@@ -96,11 +98,20 @@ class Table : public std::enable_shared_from_this<Table> {
   // The same, one after another, under one lock; the callbacks come after all of them.
   std::vector<WaitId> InsertOrAssignBatchAsync(std::vector<Insertion> batch, absl::Time deadline);
 
+  // Inserts new items from the front, under one lock, for as long as the limiter allows, none waits
+  // already and the keys are new; returns how many. What is left, the first of which may wait or
+  // assign, is as it was. No element waits, is called back or costs an allocation here, which is
+  // what bulk insertion wants. `status`: not OK if the first that is left failed, as above, or (and
+  // then nothing is inserted) if any priority is invalid.
+  int64_t InsertAtOnce(absl::Span<Item> items, absl::Status* status);
+
   // Draws between 1 and `max_items` items as soon as one may be drawn, one after another: an item
   // that reaches max_times_sampled is removed before the next draw. One call draws no more than
   // 16384 items. DEADLINE_EXCEEDED with kRateLimiterTimeout, CANCELLED, INVALID_ARGUMENT
-  // (max_items < 1).
-  WaitId SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done);
+  // (max_items < 1). With `random` the draws take their numbers from it, under the table's lock,
+  // rather than from the table's own generator.
+  WaitId SampleAsync(int64_t max_items, absl::Time deadline, SampleDone done,
+                     std::shared_ptr<base::Philox> random = nullptr);
   absl::StatusOr<std::vector<SampledItem>> Sample(int64_t max_items,
                                                   absl::Time deadline = absl::InfiniteFuture());
 
@@ -115,6 +126,10 @@ class Table : public std::enable_shared_from_this<Table> {
 
   // Removes all items and sets all counts to 0.
   void Reset();
+
+  // Counts `n` > 0 samples that were drawn ahead of their use and then thrown away; no other
+  // effect.
+  void CountUnused(int64_t n);
 
   // Ends every waiting call, and every later insert, sample and mutation, with CANCELLED. Also the
   // destructor does; callbacks it runs must not call the table.

@@ -112,18 +112,28 @@ TEST_F(TableConcurrencyTest, CallbacksComeExactlyOnceWhateverHappens) {
   }
 }
 
-// Its destructor calls the table, which would never return if the lock were held.
+// The end of its chunk calls the table, which would never return if the lock were held.
 TEST_F(TableConcurrencyTest, NoTrajectoryIsFreedUnderTheLock) {
   auto options = Options(/*max_size=*/2);
   options.rate_limiter = {1, 1, -2, 5};
   Open(options);
   int freed = 0;
-  const auto trajectory = [&]() -> storage::TrajectoryPtr {
-    return {new storage::Trajectory, [&](const storage::Trajectory* trajectory) {
-              table->size();
-              ++freed;
-              delete trajectory;
-            }};
+  struct Home : memory::BlockHome {
+    std::function<void()> on_free;
+    void Free(std::byte*, size_t) override { on_free(); }
+    uint32_t segment_id() const override { return 0; }
+    const std::byte* segment_base() const override { return nullptr; }
+    const memory::Arena* arena() const override { return nullptr; }
+  } home;
+  home.on_free = [&] {
+    table->size();
+    ++freed;
+  };
+  std::byte byte{};
+  const auto trajectory = [&] {
+    std::vector<storage::ChunkColumn> columns(1);
+    columns[0] = {tensor::DType::kInt8, {1}, memory::Block(&byte, 1, &home)};
+    return MakeTrajectory({storage::Chunk::Create(1, {}, std::move(columns)).value()});
   };
   for (int key : {1, 2, 3}) EXPECT_TRUE(Insert(key, 1, trajectory()));
   EXPECT_EQ(freed, 1) << "evicted";

@@ -70,14 +70,14 @@ absl::StatusOr<Slot> TableCore::Add(Item&& item, Changes* changes) {
   }
   const storage::TrajectoryPtr& trajectory = items_.record(slot).trajectory;
   episodes_.Insert(trajectory);
-  changes->added.push_back(trajectory);
+  if (!changes->bytes_of_added_are_counted) changes->added.push_back(trajectory);
   Notify(&Extension::OnInsert, slot);
   return slot;
 }
 
-absl::Status TableCore::Insert(Item&& item, Changes* changes) {
+absl::Status TableCore::Insert(Item&& item, absl::Time now, Changes* changes) {
   item.times_sampled = 0;
-  item.inserted_at = absl::Now();
+  item.inserted_at = now;
   GR_RETURN_IF_ERROR(Add(std::move(item), changes).status());
   limiter_.CountInsert(1);
   while (items_.size() > options_.max_size) {
@@ -113,18 +113,22 @@ void TableCore::Append(const selectors::Draw& draw, bool rate_limited,
   samples->push_back({items_.Get(draw.slot), draw.probability, items_.size(), rate_limited});
 }
 
-absl::Status TableCore::Sample(int64_t max_items, bool rate_limited,
+absl::Status TableCore::Sample(int64_t max_items, bool rate_limited, base::Philox* random,
                                std::vector<SampledItem>* samples, Changes* changes) {
+  if (random == nullptr) random = &random_;
   max_items = std::min(max_items, kMaxDraws);
   if (options_.max_times_sampled <= 0) {
     // Drawing changes nothing that a draw depends on: all at once.
     draws_.resize(limiter_.SampleAllowance(max_items));
-    GR_RETURN_IF_ERROR(sampler_->Sample(random_, absl::MakeSpan(draws_)));
+    GR_RETURN_IF_ERROR(sampler_->Sample(*random, absl::MakeSpan(draws_)));
     samples->reserve(samples->size() + draws_.size());
-    constexpr size_t kAhead = 8;
+    constexpr size_t kFar = 16, kNear = 8;
     for (size_t i = 0; i < draws_.size(); ++i) {
       // Random slots of a large table are cache misses: have several under way.
-      if (i + kAhead < draws_.size()) items_.Prefetch(draws_[i + kAhead].slot);
+      if (i + kFar < draws_.size()) items_.Prefetch(draws_[i + kFar].slot);
+      if (i + kNear < draws_.size()) {
+        __builtin_prefetch(items_.record(draws_[i + kNear].slot).trajectory.get());
+      }
       Append(draws_[i], rate_limited, samples);
     }
     limiter_.CountSample(draws_.size());
@@ -132,7 +136,7 @@ absl::Status TableCore::Sample(int64_t max_items, bool rate_limited,
   }
   for (int64_t i = 0; i < max_items && CanSample(1); ++i) {
     selectors::Draw draw;
-    GR_RETURN_IF_ERROR(sampler_->Sample(random_, {&draw, 1}));
+    GR_RETURN_IF_ERROR(sampler_->Sample(*random, {&draw, 1}));
     Append(draw, rate_limited, samples);
     limiter_.CountSample(1);
     if (samples->back().item.times_sampled >= options_.max_times_sampled) {
@@ -192,6 +196,7 @@ void TableCore::Reset(Changes* changes) {
   limiter_.Reset();
   episodes_.Clear();
   num_unique_samples_ = 0;
+  num_unused_samples_ = 0;
   changes->cleared.push_back(std::exchange(items_, ItemStore()));
 }
 

@@ -2,6 +2,7 @@
 // in step with each other.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -35,19 +36,27 @@ class TableCore {
 
   // A new key: inserts, then lets the remover pick among all items, the new one included, while
   // there are more than max_size.
-  absl::Status Insert(Item&& item, Changes* changes);
+  absl::Status Insert(Item&& item, absl::Time now, Changes* changes);
+  // Brings near what Contains, Insert and Assign read of an item with this key.
+  void PrefetchIndex(uint64_t key) const { items_.PrefetchIndex(key); }
   // A live key: takes over priority and trajectory.
   absl::Status Assign(Item&& item, Changes* changes);
-  // Up to `max_items` draws, as many as the limiter allows, appended to `samples`.
-  absl::Status Sample(int64_t max_items, bool rate_limited, std::vector<SampledItem>* samples,
-                      Changes* changes);
+  // Up to `max_items` draws, as many as the limiter allows, appended to `samples`; by the table's
+  // generator if `random` is null.
+  absl::Status Sample(int64_t max_items, bool rate_limited, base::Philox* random,
+                      std::vector<SampledItem>* samples, Changes* changes);
+  // No more than were drawn, whatever a client says.
+  void CountUnused(int64_t n) {
+    num_unused_samples_ += std::min(n, limiter_.counts().samples - num_unused_samples_);
+  }
   absl::Status Mutate(absl::Span<const KeyWithPriority> updates, absl::Span<const uint64_t> deletes,
                       Changes* changes);
   void Reset(Changes* changes);
 
   // All but what the lock's owner knows: bytes, waiting calls, times.
   TableInfo Info() const;
-  // `items` may come with room for the items, which saves time.
+  // The items come by slot; sort them by time of insertion, for which no lock is needed. `items`
+  // may come with room for them, which saves time.
   TableSnapshot Snapshot(std::vector<Item> items) const;
   absl::Status Restore(const TableSnapshot& snapshot, Changes* changes);
 
@@ -82,6 +91,7 @@ class TableCore {
   base::Philox random_;
   EpisodeCounter episodes_;
   int64_t num_unique_samples_ = 0;
+  int64_t num_unused_samples_ = 0;
   // Scratch space, kept for its capacity.
   std::vector<selectors::Draw> draws_;
   std::vector<Slot> slots_;

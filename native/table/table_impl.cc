@@ -31,9 +31,7 @@ Table::Impl::Impl(std::unique_ptr<TableCore> core)
 void Table::Impl::Run(AfterLock& after) {
   bytes_.Change(after.changes.added, after.changes.removed);
   for (const ItemStore& items : after.changes.cleared) {
-    for (Slot slot = items.oldest(); slot != ItemStore::kNone; slot = items.record(slot).next) {
-      bytes_.Change({}, {&items.record(slot).trajectory, 1});
-    }
+    items.ForEach([&](Slot slot) { bytes_.Change({}, {&items.record(slot).trajectory, 1}); });
   }
   for (auto& [call, status] : after.inserts) std::move(call.done)(std::move(status));
   for (auto& [call, samples] : after.samples) std::move(call.done)(std::move(samples));
@@ -72,6 +70,38 @@ std::vector<Table::WaitId> Table::Impl::InsertBatch(std::vector<Insertion> batch
   return ids;
 }
 
+int64_t Table::Impl::InsertAtOnce(absl::Span<Item> items, absl::Status* status) {
+  *status = absl::OkStatus();
+  for (const Item& item : items) {
+    *status = core_->CheckPriority(item.key, item.priority);
+    if (!status->ok()) return 0;
+  }
+  // Before the lock, since afterwards the trajectories belong to the table.
+  bytes_.Change(items, 1);
+  AfterLock after;
+  after.changes.bytes_of_added_are_counted = true;
+  size_t done = 0;
+  {
+    base::MutexLock lock(&mutex_);
+    const base::SteadyTime start = base::SteadyNow();
+    const absl::Time now = absl::Now();
+    if (closed_) *status = Closed(name_);
+    constexpr size_t kAhead = 8;
+    for (; done < items.size() && status->ok(); ++done) {
+      if (done + kAhead < items.size()) core_->PrefetchIndex(items[done + kAhead].key);
+      Item& item = items[done];
+      if (!inserts_.empty() || !core_->CanInsert(1) || core_->Contains(item.key)) break;
+      *status = core_->Insert(std::move(item), now, &after.changes);
+      if (!status->ok()) break;
+      if (!samples_.empty()) Admit(after);
+    }
+    inserting_ += base::SteadyNow() - start;
+  }
+  bytes_.Change(items.subspan(done), -1);
+  Run(after);
+  return static_cast<int64_t>(done);
+}
+
 Table::WaitId Table::Impl::InsertOrWait(InsertCall call, absl::Time deadline, AfterLock& after) {
   absl::Status valid = core_->CheckPriority(call.item.key, call.item.priority);
   if (!valid.ok()) {
@@ -89,8 +119,9 @@ Table::WaitId Table::Impl::InsertOrWait(InsertCall call, absl::Time deadline, Af
   return 0;
 }
 
-Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done) {
-  SampleCall call{max_items, std::move(done)};
+Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done,
+                                  std::shared_ptr<base::Philox> random) {
+  SampleCall call{max_items, std::move(done), std::move(random)};
   AfterLock after;
   WaitId id = 0;
   if (max_items < 1) {
@@ -119,7 +150,7 @@ void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
   const base::SteadyTime start = base::SteadyNow();
   absl::Status status = core_->Contains(call.item.key)
                             ? core_->Assign(std::move(call.item), &after.changes)
-                            : core_->Insert(std::move(call.item), &after.changes);
+                            : core_->Insert(std::move(call.item), absl::Now(), &after.changes);
   inserting_ += base::SteadyNow() - start;
   after.inserts.emplace_back(std::move(call), std::move(status));
 }
@@ -127,7 +158,8 @@ void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
 void Table::Impl::SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,
                             AfterLock& after) {
   const base::SteadyTime start = base::SteadyNow();
-  absl::Status status = core_->Sample(call.max_items, rate_limited, &samples, &after.changes);
+  absl::Status status =
+      core_->Sample(call.max_items, rate_limited, call.random.get(), &samples, &after.changes);
   sampling_ += base::SteadyNow() - start;
   // What was drawn is counted, so it is given out even if a later draw failed.
   if (samples.empty() && !status.ok()) {
@@ -234,6 +266,11 @@ void Table::Impl::Reset() {
   Run(after);
 }
 
+void Table::Impl::CountUnused(int64_t n) {
+  base::MutexLock lock(&mutex_);
+  core_->CountUnused(n);
+}
+
 void Table::Impl::Close() {
   AfterLock after;
   {
@@ -294,6 +331,8 @@ TableSnapshot Table::Impl::Snapshot() const {
     snapshot = core_->Snapshot(std::move(room));
     FillInfo(snapshot.info);
   }
+  std::stable_sort(snapshot.items.begin(), snapshot.items.end(),
+                   [](const Item& a, const Item& b) { return a.inserted_at < b.inserted_at; });
   snapshot.info.bytes = bytes_.bytes();
   return snapshot;
 }

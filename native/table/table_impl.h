@@ -28,11 +28,14 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
 
   WaitId Insert(Item item, absl::Time deadline, InsertDone done);
   std::vector<WaitId> InsertBatch(std::vector<Insertion> batch, absl::Time deadline);
-  WaitId Sample(int64_t max_items, absl::Time deadline, SampleDone done);
+  int64_t InsertAtOnce(absl::Span<Item> items, absl::Status* status);
+  WaitId Sample(int64_t max_items, absl::Time deadline, SampleDone done,
+                std::shared_ptr<base::Philox> random);
   void Cancel(WaitId id);
   absl::Status Mutate(absl::Span<const KeyWithPriority> updates,
                       absl::Span<const uint64_t> deletes);
   void Reset();
+  void CountUnused(int64_t n);
   void Close();
   void Reopen();
   bool CanSample(int64_t n) const;
@@ -50,6 +53,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   struct SampleCall {
     int64_t max_items;
     SampleDone done;
+    std::shared_ptr<base::Philox> random;
   };
   using Samples = absl::StatusOr<std::vector<SampledItem>>;
 

@@ -23,6 +23,7 @@ TableInfo TableCore::Info() const {
   info.num_episodes = episodes_.live();
   info.num_deleted_episodes = episodes_.deleted();
   info.num_unique_samples = num_unique_samples_;
+  info.num_unused_samples = num_unused_samples_;
   return info;
 }
 
@@ -32,9 +33,7 @@ TableSnapshot TableCore::Snapshot(std::vector<Item> items) const {
   snapshot.items = std::move(items);
   snapshot.items.clear();
   snapshot.items.reserve(items_.size());
-  for (Slot slot = items_.oldest(); slot != ItemStore::kNone; slot = items_.record(slot).next) {
-    snapshot.items.push_back(items_.Get(slot));
-  }
+  items_.ForEach([&](Slot slot) { snapshot.items.push_back(items_.Get(slot)); });
   snapshot.seed = random_.seed();
   snapshot.random_position = random_.position();
   return snapshot;

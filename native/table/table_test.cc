@@ -374,5 +374,38 @@ TEST_F(TableTest, ASnapshotThatCannotBeRestoredChangesNothing) {
   EXPECT_EQ(table->size(), 3);
 }
 
+TEST_F(TableTest, UnusedSamplesAreCountedUpToThoseDrawnAndUntilReset) {
+  Open();
+  Insert(1);
+  Sample(5);
+  table->CountUnused(3);
+  EXPECT_EQ(table->info().num_unused_samples, 3);
+  table->CountUnused(std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(table->info().num_unused_samples, 5);
+  EXPECT_EQ(table->info().counts.samples, 5);
+  table->Reset();
+  EXPECT_EQ(table->info().num_unused_samples, 0);
+}
+
+TEST_F(TableTest, DrawsByAGeneratorOfTheCallersLeaveTheTablesAlone) {
+  TableOptions options = Options();
+  options.sampler = selectors::UniformOptions{};
+  Open(options);
+  for (int key = 1; key <= 20; ++key) Insert(key);
+  const auto draw = [&](uint64_t seed) {
+    std::vector<uint64_t> keys;
+    table->SampleAsync(
+        8, absl::InfiniteFuture(), [&](auto samples) { keys = KeysOf(*samples); },
+        std::make_shared<base::Philox>(seed));
+    return keys;
+  };
+  const uint64_t position = table->Snapshot().random_position;
+  const std::vector<uint64_t> keys = draw(5);
+  EXPECT_EQ(keys.size(), 8u);
+  EXPECT_EQ(draw(5), keys);
+  EXPECT_NE(draw(6), keys);
+  EXPECT_EQ(table->Snapshot().random_position, position);
+}
+
 }  // namespace
 }  // namespace gear_reverb::table

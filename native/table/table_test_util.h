@@ -49,12 +49,12 @@ inline storage::ChunkPtr MakeChunk(uint64_t key, uint64_t episode = 1, int64_t i
 
 // One column over all of each chunk.
 inline storage::TrajectoryPtr MakeTrajectory(const std::vector<storage::ChunkPtr>& chunks) {
-  auto trajectory = std::make_shared<storage::Trajectory>();
-  trajectory->columns.emplace_back();
+  storage::TrajectoryBuilder trajectory;
+  trajectory.columns.emplace_back();
   for (const auto& chunk : chunks) {
-    trajectory->columns[0].slices.push_back({chunk, 0, static_cast<int32_t>(chunk->steps()), 0});
+    trajectory.columns[0].slices.push_back({chunk, 0, static_cast<int32_t>(chunk->steps()), 0});
   }
-  return trajectory;
+  return std::move(trajectory).Build();
 }
 
 inline Item MakeItem(uint64_t key, double priority = 1, storage::TrajectoryPtr trajectory = {}) {

@@ -48,9 +48,9 @@ absl::Status ChunkBuilder::Finish() {
 
 TensorCopy ChunkBuilder::Read(int64_t column, int64_t step) const {
   if (chunk_ == nullptr) return columns_[column].Read(step);
-  storage::TrajectoryColumn cell;
-  cell.slices.push_back({chunk_, static_cast<int32_t>(step), 1, static_cast<int32_t>(column)});
-  cell.squeeze = true;
+  const storage::ChunkSlice slice{chunk_, static_cast<int32_t>(step), 1,
+                                  static_cast<int32_t>(column)};
+  const storage::TrajectoryColumn cell{{&slice, 1}, true};
   const storage::ColumnLayout layout = storage::LayoutOf(cell);
   TensorCopy copy{layout.dtype, layout.shape, std::string(layout.bytes, '\0')};
   storage::Gather(cell, reinterpret_cast<std::byte*>(copy.bytes.data()));

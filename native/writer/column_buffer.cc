@@ -101,8 +101,9 @@ TensorCopy ColumnBuffer::Read(int64_t index) const {
 absl::StatusOr<storage::ChunkColumn> ColumnBuffer::Release() {
   storage::ChunkColumn column;
   column.dtype = dtype_;
-  column.shape = {steps_};
-  column.shape.insert(column.shape.end(), step_shape_.begin(), step_shape_.end());
+  tensor::Shape shape{steps_};
+  shape.insert(shape.end(), step_shape_.begin(), step_shape_.end());
+  column.shape = shape;
   if (!strings() && steps_ == capacity_) {
     column.data = std::move(block_);
     return column;

@@ -13,13 +13,14 @@ ItemSender::ItemSender(std::shared_ptr<InsertStreamFactory> factory, const Sende
 ItemSender::~ItemSender() { Stop(absl::CancelledError("The writer was destroyed.")); }
 
 absl::Status ItemSender::status() const {
+  if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
   return status_;
 }
 
 SenderStats ItemSender::stats() const {
   base::MutexLock lock(&mutex_);
-  return {static_cast<int64_t>(in_flight_.size()), in_flight_bytes_, reconnections_, blocked_};
+  return {in_flight_items(), in_flight_bytes_, reconnections_, blocked_};
 }
 
 // ------------------------------------------------------------------------------------- sending
@@ -69,40 +70,52 @@ void ItemSender::SendNow(const InFlight& item, const KeyCounts& later) {
   stream_->Send(item.item, held_.KeepWith(item.uses, later)).IgnoreError();
 }
 
-void ItemSender::Add(std::shared_ptr<const InFlight> item) {
+bool ItemSender::HasRoom() const {
+  return (options_.max_in_flight_bytes == 0 || in_flight_bytes_ <= options_.max_in_flight_bytes) &&
+         (options_.max_in_flight_items == 0 || in_flight_items() < options_.max_in_flight_items);
+}
+
+void ItemSender::NoteClear() { clear_.store(status_.ok() && HasRoom(), std::memory_order_release); }
+
+void ItemSender::Add(InFlightPtr item) {
   for (const ChunkUse& use : item->uses) {
     if (++chunk_uses_[use.key] == 1) in_flight_bytes_ += use.bytes;
   }
-  order_by_key_[item->item.key] = next_order_;
-  in_flight_.emplace_hint(in_flight_.end(), next_order_++, std::move(item));
+  order_by_key_[item->item.key] = first_order_ + queue_.size();
+  queue_.push_back(std::move(item));
+  NoteClear();
 }
 
-void ItemSender::Remove(InFlightMap::iterator it) {
-  for (const ChunkUse& use : it->second->uses) {
+ItemSender::InFlightPtr ItemSender::Remove(uint64_t key) {
+  const auto order = order_by_key_.find(key);
+  if (order == order_by_key_.end()) return nullptr;
+  InFlightPtr item = std::move(queue_[order->second - first_order_]);
+  order_by_key_.erase(order);
+  for (; !queue_.empty() && queue_.front() == nullptr; ++first_order_) queue_.pop_front();
+  for (const ChunkUse& use : item->uses) {
     const auto uses = chunk_uses_.find(use.key);
     if (--uses->second > 0) continue;
     chunk_uses_.erase(uses);
     in_flight_bytes_ -= use.bytes;
   }
-  order_by_key_.erase(it->second->item.key);
-  in_flight_.erase(it);
+  return item;
 }
 
 // -------------------------------------------------------------------------------------- events
 
 void ItemSender::OnConfirmed(absl::Span<const uint64_t> keys) {
-  std::vector<std::shared_ptr<const InFlight>> done;  // Freed without the lock.
+  std::vector<InFlightPtr> done;  // Freed without the lock.
   done.reserve(keys.size());
   base::MutexLock lock(&mutex_);
   for (const uint64_t key : keys) {
-    const auto order = order_by_key_.find(key);
-    if (order == order_by_key_.end()) continue;  // Confirmed before a reconnection, or not ours.
-    const auto it = in_flight_.find(order->second);
-    done.push_back(it->second);
-    Remove(it);
+    // Null: confirmed before a reconnection, or not ours.
+    if (InFlightPtr item = Remove(key); item != nullptr) done.push_back(std::move(item));
   }
   failures_ = 0;
-  changed_.NotifyAll();
+  NoteClear();
+  if (room_waits_ > 0 || (limit_waits_ > 0 && in_flight_items() <= awaited_limit_)) {
+    changed_.NotifyAll();
+  }
 }
 
 void ItemSender::OnEnded(const absl::Status& status) {
@@ -115,9 +128,10 @@ void ItemSender::OnEnded(const absl::Status& status) {
     last_error_ = status.ok() ? absl::UnavailableError("The server ended the stream.") : status;
     last_failure_ = absl::Now();
     if (failures_++ == 0) first_failure_ = last_failure_;
-    if (!in_flight_.empty()) StartReconnecting();
+    if (in_flight_items() > 0) StartReconnecting();
   } else if (status_.ok()) {
     status_ = status;
+    NoteClear();
   }
   changed_.NotifyAll();
 }
@@ -139,7 +153,7 @@ void ItemSender::ReconnectLoop() {
   base::MutexLock lock(&mutex_);
   while (true) {
     changed_.WaitUntil(&mutex_, absl::InfiniteFuture(), [this] {
-      return !status_.ok() || (!open_ && failures_ > 0 && !in_flight_.empty());
+      return !status_.ok() || (!open_ && failures_ > 0 && in_flight_items() > 0);
     });
     if (status_.ok()) {
       changed_.WaitUntil(&mutex_, last_failure_ + Backoff(), [this] { return !status_.ok(); });
@@ -153,11 +167,13 @@ void ItemSender::ReconnectLoop() {
 
 void ItemSender::Reconnect() {
   base::MutexLock send_lock(&send_mutex_);
-  std::vector<std::shared_ptr<const InFlight>> items;
+  std::vector<InFlightPtr> items;
   {
     base::MutexLock lock(&mutex_);
-    if (!status_.ok() || open_ || in_flight_.empty()) return;
-    for (const auto& [order, item] : in_flight_) items.push_back(item);
+    if (!status_.ok() || open_ || in_flight_items() == 0) return;
+    for (const auto& item : queue_) {
+      if (item != nullptr) items.push_back(item);
+    }
     ++reconnections_;
   }
   KeyCounts later;
@@ -198,7 +214,7 @@ absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailabl
     if (done()) return absl::OkStatus();
     const absl::Time give_up = GiveUpTime(max_unavailable);
     if (give_up < deadline && give_up <= absl::Now()) {
-      return absl::UnavailableError(absl::StrCat("Gave up waiting for ", in_flight_.size(),
+      return absl::UnavailableError(absl::StrCat("Gave up waiting for ", in_flight_items(),
                                                  " unconfirmed items.", Connection()));
     }
     const uint64_t changes = connection_changes_;
@@ -211,31 +227,31 @@ absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailabl
 }
 
 absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
+  if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
-  const auto has_room = [this] {
-    return (options_.max_in_flight_bytes == 0 ||
-            in_flight_bytes_ <= options_.max_in_flight_bytes) &&
-           (options_.max_in_flight_items == 0 ||
-            static_cast<int64_t>(in_flight_.size()) < options_.max_in_flight_items);
-  };
-  if (!status_.ok() || has_room()) return status_;
+  if (!status_.ok() || HasRoom()) return status_;
   const absl::Time start = absl::Now();
-  const absl::Status waited = Wait(deadline, options_.max_unavailable, has_room);
+  ++room_waits_;
+  const absl::Status waited =
+      Wait(deadline, options_.max_unavailable, [this] { return HasRoom(); });
+  --room_waits_;
   blocked_ += absl::Now() - start;
   if (!absl::IsDeadlineExceeded(waited) || !status_.ok()) return waited;
   return absl::DeadlineExceededError(absl::StrCat(
-      "Timeout exceeded while waiting for the server to confirm some of ", in_flight_.size(),
+      "Timeout exceeded while waiting for the server to confirm some of ", in_flight_items(),
       " items with ", in_flight_bytes_, " bytes in flight.", Connection()));
 }
 
 absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Time deadline,
                                          absl::Duration max_unavailable) {
   base::MutexLock lock(&mutex_);
-  const absl::Status waited = Wait(deadline, max_unavailable, [this, limit] {
-    return static_cast<int64_t>(in_flight_.size()) <= limit;
-  });
+  if (status_.ok() && in_flight_items() <= limit) return absl::OkStatus();
+  awaited_limit_ = limit_waits_++ == 0 ? limit : std::max(awaited_limit_, limit);
+  const absl::Status waited =
+      Wait(deadline, max_unavailable, [this, limit] { return in_flight_items() <= limit; });
+  --limit_waits_;
   if (!absl::IsDeadlineExceeded(waited) || !status_.ok()) return waited;
-  const int64_t submitted = in_flight_.size();
+  const int64_t submitted = in_flight_items();
   const bool away = failures_ > 0;
   return absl::DeadlineExceededError(
       absl::StrCat("Timeout exceeded with ", unsent + (away ? submitted : 0),
@@ -248,6 +264,7 @@ absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Ti
 void ItemSender::Fail(const absl::Status& error) {
   base::MutexLock lock(&mutex_);
   if (status_.ok()) status_ = error;
+  NoteClear();
   changed_.NotifyAll();
 }
 
@@ -258,8 +275,9 @@ void ItemSender::Stop(const absl::Status& reason) {
     base::MutexLock lock(&mutex_);
     if (stopped_) return;
     stopped_ = true;
-    clean = status_.ok() && in_flight_.empty();
+    clean = status_.ok() && in_flight_items() == 0;
     status_ = reason;  // Also wakes waits after an earlier error, which had its say.
+    NoteClear();
     std::swap(reconnecting, reconnecting_);
     changed_.NotifyAll();
   }
@@ -272,9 +290,9 @@ void ItemSender::Stop(const absl::Status& reason) {
   }
   if (stream != nullptr && clean) stream->Close();
   stream = nullptr;
-  InFlightMap dropped;
+  std::deque<InFlightPtr> dropped;  // Freed without the lock.
   base::MutexLock lock(&mutex_);
-  std::swap(dropped, in_flight_);
+  std::swap(dropped, queue_);
   order_by_key_.clear();
   chunk_uses_.clear();
   in_flight_bytes_ = 0;

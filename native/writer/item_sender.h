@@ -10,9 +10,10 @@
 // form of a chunk: a carrier that implements it takes it as an option of its InsertStreamFactory.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "native/base/mutex.h"
@@ -48,7 +50,7 @@ struct OutgoingItem {
     storage::ChunkPtr chunk;
     std::shared_ptr<const void> user;
   };
-  std::vector<Use> uses;
+  absl::InlinedVector<Use, 2> uses;
 };
 
 struct SenderStats {
@@ -58,8 +60,9 @@ struct SenderStats {
   absl::Duration blocked;  // Total time spent in WaitForRoom.
 };
 
-// Thread-safe. Waits are notified (no polling but for the host program's interrupt, which ends a
-// wait with CANCELLED). Lock order: send_mutex_, then mutex_; stream events take mutex_ only.
+// Thread-safe. Waits are notified when they can end (no polling but for the host program's
+// interrupt, which ends a wait with CANCELLED). Lock order: send_mutex_, then mutex_; stream events
+// take mutex_ only.
 class ItemSender {
  public:
   ItemSender(std::shared_ptr<InsertStreamFactory> factory, const SenderOptions& options);
@@ -100,9 +103,9 @@ class ItemSender {
  private:
   struct InFlight {
     NewItem item;
-    std::vector<ChunkUse> uses;
+    absl::InlinedVector<ChunkUse, 2> uses;
   };
-  using InFlightMap = std::map<uint64_t, std::shared_ptr<const InFlight>>;  // By order of Submit.
+  using InFlightPtr = std::shared_ptr<const InFlight>;
 
   // Stream events.
   void OnConfirmed(absl::Span<const uint64_t> keys);
@@ -114,8 +117,12 @@ class ItemSender {
   void ReconnectLoop();
   void Reconnect();
 
-  void Add(std::shared_ptr<const InFlight> item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(InFlightMap::iterator it) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(InFlightPtr item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null if no item in flight has the key.
+  InFlightPtr Remove(uint64_t key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After every change of status_ or of what is in flight.
+  void NoteClear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartReconnecting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Backoff() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteSuccessIfStable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -146,12 +153,23 @@ class ItemSender {
   uint64_t connection_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t reconnections_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  uint64_t next_order_ ABSL_GUARDED_BY(mutex_) = 0;
-  InFlightMap in_flight_ ABSL_GUARDED_BY(mutex_);
+  // By order of Submit; null where the item is confirmed, but not at the front.
+  std::deque<InFlightPtr> queue_ ABSL_GUARDED_BY(mutex_);
+  uint64_t first_order_ ABSL_GUARDED_BY(mutex_) = 0;  // Of queue_.front().
   absl::flat_hash_map<uint64_t, uint64_t> order_by_key_ ABSL_GUARDED_BY(mutex_);
   KeyCounts chunk_uses_ ABSL_GUARDED_BY(mutex_);  // In-flight items per chunk.
+  int64_t in_flight_items() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int64_t>(order_by_key_.size());
+  }
   int64_t in_flight_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration blocked_ ABSL_GUARDED_BY(mutex_);
+  // What confirmations may end: waits for room, and for at most so many items. `awaited_limit_` is
+  // no less than the limit of any of the latter.
+  int room_waits_ ABSL_GUARDED_BY(mutex_) = 0;
+  int limit_waits_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t awaited_limit_ ABSL_GUARDED_BY(mutex_) = 0;
+  // status_.ok() and HasRoom(): what most calls ask, without the lock.
+  std::atomic<bool> clear_{true};
 
   std::thread reconnecting_ ABSL_GUARDED_BY(mutex_);
 };

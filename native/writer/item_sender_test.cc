@@ -40,13 +40,13 @@ class ItemSenderTest : public ::testing::Test {
   // An item of these chunks; `user`: an item to come may use them too.
   static OutgoingItem MakeItem(uint64_t key, const std::vector<storage::ChunkPtr>& chunks,
                                std::shared_ptr<const void> user = nullptr) {
-    auto trajectory = std::make_shared<storage::Trajectory>();
+    storage::TrajectoryBuilder trajectory;
     OutgoingItem item;
     for (const storage::ChunkPtr& chunk : chunks) {
-      trajectory->columns.push_back({{{chunk, 0, 1, 0}}, false});
+      trajectory.columns.push_back({{{chunk, 0, 1, 0}}, false});
       item.uses.push_back({chunk, user});
     }
-    item.item = {key, "t", 1.0, std::move(trajectory)};
+    item.item = {key, "t", 1.0, std::move(trajectory).Build()};
     return item;
   }
   absl::Status Submit(uint64_t key, const std::vector<storage::ChunkPtr>& chunks) {
@@ -101,18 +101,14 @@ TEST_F(ItemSenderTest, BytesOfAChunkCountOnceAndOnlyWhileUnconfirmed) {
 }
 
 TEST_F(ItemSenderTest, OnlyUnconfirmedItemsHoldTheirChunks) {
-  std::weak_ptr<const storage::Chunk> chunks[2];
-  for (uint64_t i = 0; i < 2; ++i) {
-    const auto chunk = MakeChunk(i + 1);
-    chunks[i] = chunk;
-    ASSERT_TRUE(Submit(10 + i, {chunk}).ok());
-  }
+  const size_t blocks = memory::ProcessArena()->stats().live_blocks;
+  for (uint64_t i = 0; i < 2; ++i) ASSERT_TRUE(Submit(10 + i, {MakeChunk(i + 1)}).ok());
+  EXPECT_EQ(memory::ProcessArena()->stats().live_blocks, blocks + 2);
   server_->ForgetItems();
   server_->Confirm({10});
   ASSERT_TRUE(sender().WaitUntilAtMost(1, 0, absl::InfiniteFuture()).ok());
   sender().Stop(absl::CancelledError("done"));
-  EXPECT_TRUE(chunks[0].expired());
-  EXPECT_TRUE(chunks[1].expired());
+  EXPECT_EQ(memory::ProcessArena()->stats().live_blocks, blocks);
 }
 
 TEST_F(ItemSenderTest, ThereIsRoomUpToTheLimitOfItems) {

@@ -18,24 +18,49 @@ bool IsReady(const PendingItem& item) {
   return true;
 }
 
+// Fills `uses`.
+class DistinctChunks {
+ public:
+  explicit DistinctChunks(OutgoingItem* item) : uses_(item->uses) {}
+
+  void Add(const storage::ChunkPtr& chunk, std::shared_ptr<const void> user) {
+    if (uses_.size() < kFew) {
+      for (const OutgoingItem::Use& use : uses_) {
+        if (use.chunk == chunk) return;
+      }
+    } else {
+      if (keys_.empty()) {
+        for (const OutgoingItem::Use& use : uses_) keys_.insert(use.chunk->key());
+      }
+      if (!keys_.insert(chunk->key()).second) return;
+    }
+    uses_.push_back({chunk, std::move(user)});
+  }
+
+ private:
+  static constexpr size_t kFew = 8;  // So many are compared faster than hashed.
+
+  decltype(OutgoingItem::uses)& uses_;
+  absl::flat_hash_set<uint64_t> keys_;  // From kFew chunks on.
+};
+
 OutgoingItem ToOutgoing(PendingItem pending) {
   OutgoingItem outgoing;
-  auto trajectory = std::make_shared<storage::Trajectory>();
-  trajectory->columns.resize(pending.columns.size());
-  absl::flat_hash_set<uint64_t> seen;
+  storage::TrajectoryBuilder trajectory;
+  trajectory.columns.resize(pending.columns.size());
+  DistinctChunks distinct(&outgoing);
   for (size_t i = 0; i < pending.columns.size(); ++i) {
-    storage::TrajectoryColumn& column = trajectory->columns[i];
+    storage::TrajectoryBuilder::Column& column = trajectory.columns[i];
     column.squeeze = pending.columns[i].squeeze;
     column.slices.reserve(pending.columns[i].slices.size());
     for (PendingColumn::Slice& slice : pending.columns[i].slices) {
       const storage::ChunkPtr& chunk = slice.chunk->chunk();
       column.slices.push_back({chunk, slice.offset, slice.length, slice.column});
-      if (seen.insert(chunk->key()).second) {
-        outgoing.uses.push_back({chunk, std::move(slice.chunk)});
-      }
+      distinct.Add(chunk, std::move(slice.chunk));
     }
   }
-  outgoing.item = {pending.key, std::move(pending.table), pending.priority, std::move(trajectory)};
+  outgoing.item = {pending.key, std::move(pending.table), pending.priority,
+                   std::move(trajectory).Build()};
   return outgoing;
 }
 
@@ -70,6 +95,12 @@ absl::Status PendingItems::FinishAllBut(int64_t count) {
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status PendingItems::Push(PendingItem item, ItemSender& sender) {
+  if (items_.empty() && IsReady(item)) return sender.Submit(ToOutgoing(std::move(item)));
+  items_.push_back(std::move(item));
+  return SubmitReady(sender);
 }
 
 absl::Status PendingItems::SubmitReady(ItemSender& sender) {

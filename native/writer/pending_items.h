@@ -5,7 +5,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
@@ -32,10 +31,12 @@ struct PendingColumn {
 };
 
 struct PendingItem {
+  using Columns = absl::InlinedVector<PendingColumn, 1>;
+
   uint64_t key = 0;
   std::string table;
   double priority = 0;
-  std::vector<PendingColumn> columns;
+  Columns columns;
 };
 
 // INVALID_ARGUMENT unless finite. (Some tables take no negative ones; they tell.)
@@ -44,7 +45,8 @@ absl::Status CheckPriority(double priority);
 // Thread-compatible: guarded by its writer's lock, as the chunks are.
 class PendingItems {
  public:
-  void Push(PendingItem item) { items_.push_back(std::move(item)); }
+  // Adds an item, and submits as SubmitReady does.
+  absl::Status Push(PendingItem item, ItemSender& sender);
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
   void Clear() { items_.clear(); }
 

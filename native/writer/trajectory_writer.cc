@@ -109,8 +109,8 @@ absl::Status TrajectoryWriter::ConfigureChunker(int64_t column, const ChunkerOpt
 
 // ----------------------------------------------------------------------------------------- items
 
-absl::StatusOr<ColumnSpec> TrajectoryWriter::CheckColumn(size_t index, const Cells& cells,
-                                                         bool squeeze) const {
+absl::Status TrajectoryWriter::CheckColumn(size_t index, const ItemColumn& column) const {
+  const auto& [cells, squeeze] = column;
   if (cells.empty()) {
     return base::InvalidArgument("trajectory must not be empty. Column ", index, " has no cells.");
   }
@@ -119,15 +119,18 @@ absl::StatusOr<ColumnSpec> TrajectoryWriter::CheckColumn(size_t index, const Cel
                                         "squeeze is set but got ",
                                         cells.size(), "."));
   }
+  const ChunkBuilder* chunk = nullptr;  // That of the last cell.
   const ColumnBuffer* first = nullptr;
   for (size_t i = 0; i < cells.size(); ++i) {
-    const CellRef* cell = cells[i].get();
+    const CellRef* cell = cells[i];
     if (cell == nullptr) return InColumn(index, "Column contains a null CellRef.");
     if (cell->scope_ != scope_) {
       return InColumn(index, "Column contains a CellRef of another writer.");
     }
     if (cell->chunk_ == nullptr) return InColumn(index, "Column contains expired CellRef.");
-    const ColumnBuffer& source = cell->chunk_->column(0);
+    if (cell->chunk_.get() == chunk) continue;
+    chunk = cell->chunk_.get();
+    const ColumnBuffer& source = chunk->column(0);
     if (first == nullptr) first = &source;
     if (source.dtype() != first->dtype()) {
       return InColumn(index, absl::StrCat("Column references tensors with different dtypes: ",
@@ -142,20 +145,14 @@ absl::StatusOr<ColumnSpec> TrajectoryWriter::CheckColumn(size_t index, const Cel
                        tensor::ShapeString(source.step_shape()), " (index ", i, ")."));
     }
   }
-  ColumnSpec spec{first->dtype(), first->step_shape()};
-  if (!squeeze) spec.shape.insert(spec.shape.begin(), static_cast<int64_t>(cells.size()));
-  return spec;
+  return absl::OkStatus();
 }
 
 absl::Status TrajectoryWriter::CreateItem(const std::string& table, double priority,
-                                          absl::Span<const Cells> columns,
-                                          const std::vector<bool>& squeeze, absl::Time deadline) {
+                                          absl::Span<const ItemColumn> columns,
+                                          absl::Time deadline) {
   GR_RETURN_IF_ERROR(sender_.status());
   GR_RETURN_IF_ERROR(CheckPriority(priority));
-  if (columns.size() != squeeze.size()) {
-    return base::InvalidArgument("The trajectory has ", columns.size(), " columns but ",
-                                 squeeze.size(), " squeeze flags.");
-  }
   if (columns.empty()) return base::InvalidArgument("trajectory must not be empty.");
   std::shared_ptr<const tensor::Signature> signature;
   if (options_.signatures) {
@@ -170,30 +167,36 @@ absl::Status TrajectoryWriter::CreateItem(const std::string& table, double prior
   GR_RETURN_IF_ERROR(sender_.WaitForRoom(deadline));
 
   base::MutexLock lock(&scope_->mutex);
-  std::vector<ColumnSpec> specs;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    GR_ASSIGN_OR_RETURN(ColumnSpec spec, CheckColumn(i, columns[i], squeeze[i]));
-    specs.push_back(std::move(spec));
-  }
+  for (size_t i = 0; i < columns.size(); ++i) GR_RETURN_IF_ERROR(CheckColumn(i, columns[i]));
   if (signature != nullptr) {
+    absl::InlinedVector<ColumnSpec, 4> specs;
+    for (const auto& [cells, squeeze] : columns) {
+      const ColumnBuffer& source = cells[0]->chunk_->column(0);
+      specs.push_back({source.dtype(), source.step_shape()});
+      if (!squeeze) {
+        tensor::Shape& shape = specs.back().shape;
+        shape.insert(shape.begin(), static_cast<int64_t>(cells.size()));
+      }
+    }
     GR_RETURN_IF_ERROR(CheckTrajectorySignature(table, *signature, specs));
   }
-  PendingItem item{keys_.Next(), table, priority, std::vector<PendingColumn>(columns.size())};
+  PendingItem item{keys_.Next(), table, priority, PendingItem::Columns(columns.size())};
   for (size_t i = 0; i < columns.size(); ++i) {
-    item.columns[i].squeeze = squeeze[i];
-    for (const auto& cell : columns[i]) item.columns[i].Add(cell->chunk_, cell->offset_, 1, 0);
+    item.columns[i].squeeze = columns[i].squeeze;
+    for (const CellRef* cell : columns[i].cells) {
+      item.columns[i].Add(cell->chunk_, cell->offset_, 1, 0);
+    }
   }
-  pending_.Push(std::move(item));
   NoteItem(columns);
   // The item is created; an error met here is the sender's and comes with the next call.
-  pending_.SubmitReady(sender_).IgnoreError();
+  pending_.Push(std::move(item), sender_).IgnoreError();
   return absl::OkStatus();
 }
 
-void TrajectoryWriter::NoteItem(absl::Span<const Cells> columns) {
+void TrajectoryWriter::NoteItem(absl::Span<const ItemColumn> columns) {
   absl::InlinedVector<std::pair<int64_t, int64_t>, 8> steps;  // (column, its cells).
-  for (const Cells& cells : columns) {
-    for (const auto& cell : cells) {
+  for (const auto& [cells, squeeze] : columns) {
+    for (const CellRef* cell : cells) {
       if (steps.empty() || steps.back().first != cell->column_) {
         steps.push_back({cell->column_, 0});
       }

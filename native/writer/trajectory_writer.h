@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -39,8 +40,14 @@ struct TrajectoryWriterOptions {
 // wait while more than SenderOptions::max_in_flight_bytes are unconfirmed.
 class TrajectoryWriter {
  public:
-  using Step = std::vector<std::optional<tensor::TensorView>>;
-  using Cells = std::vector<std::shared_ptr<CellRef>>;
+  using Step = absl::InlinedVector<std::optional<tensor::TensorView>, 2>;
+  using Cells = absl::InlinedVector<std::shared_ptr<CellRef>, 2>;
+
+  // A column of an item to be created.
+  struct ItemColumn {
+    absl::Span<const CellRef* const> cells;
+    bool squeeze = false;
+  };
 
   // INVALID_ARGUMENT for bad chunker options.
   static absl::StatusOr<std::unique_ptr<TrajectoryWriter>> Create(
@@ -57,10 +64,9 @@ class TrajectoryWriter {
 
   // INVALID_ARGUMENT naming the column unless: there is a column; every column has a cell; its
   // cells are this writer's, not expired, and equal in dtype and shape; a squeezed column has one
-  // cell; there is a squeeze flag per column; the priority is finite; and the columns fit
-  // the table's signature.
+  // cell; the priority is finite; and the columns fit the table's signature.
   absl::Status CreateItem(const std::string& table, double priority,
-                          absl::Span<const Cells> columns, const std::vector<bool>& squeeze,
+                          absl::Span<const ItemColumn> columns,
                           absl::Time deadline = absl::InfiniteFuture());
 
   // For columns to come, and for existing ones with no chunk under construction
@@ -94,9 +100,9 @@ class TrajectoryWriter {
 
   absl::StatusOr<Cells> DoAppend(const Step& step, bool partial, absl::Time deadline);
   Chunker& ChunkerOf(int64_t column) ABSL_EXCLUSIVE_LOCKS_REQUIRED(scope_->mutex);
-  absl::StatusOr<ColumnSpec> CheckColumn(size_t index, const Cells& cells, bool squeeze) const
+  absl::Status CheckColumn(size_t index, const ItemColumn& column) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(scope_->mutex);
-  void NoteItem(absl::Span<const Cells> columns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(scope_->mutex);
+  void NoteItem(absl::Span<const ItemColumn> columns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(scope_->mutex);
   absl::Status FinishAndSubmit(int64_t ignore_last_num_items, bool all_chunks)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(scope_->mutex);
 

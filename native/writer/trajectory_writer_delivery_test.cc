@@ -184,7 +184,7 @@ TEST_F(TrajectoryWriterTest, AppendAndCreateItemWaitWhileTooMuchIsUnconfirmed) {
   const auto a = Append({Bytes(4)})[0];
   ASSERT_TRUE(Create({{a}}).ok());  // Too large, but alone.
   EXPECT_TRUE(absl::IsDeadlineExceeded(writer().Append(StepOf({Bytes(4)}), Soon()).status()));
-  const absl::Status blocked = writer().CreateItem("t", 1, {{a}}, {false}, Soon());
+  const absl::Status blocked = CreateItem(writer(), "t", 1, {{a}}, {false}, Soon());
   EXPECT_TRUE(absl::IsDeadlineExceeded(blocked));
   EXPECT_THAT(TextOf(blocked), HasSubstr("4 bytes in flight"));
   EXPECT_EQ(writer().episode_steps(), 1);

@@ -19,6 +19,20 @@ using Cells = TrajectoryWriter::Cells;
 
 inline std::string TextOf(const absl::Status& status) { return std::string(status.message()); }
 
+// `squeeze` has a flag for each of `columns`.
+inline absl::Status CreateItem(TrajectoryWriter& writer, const std::string& table, double priority,
+                               const std::vector<TrajectoryWriter::Cells>& columns,
+                               const std::vector<bool>& squeeze,
+                               absl::Time deadline = absl::InfiniteFuture()) {
+  std::vector<std::vector<const CellRef*>> cells(columns.size());
+  std::vector<TrajectoryWriter::ItemColumn> item;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    for (const auto& cell : columns[i]) cells[i].push_back(cell.get());
+    item.push_back({cells[i], squeeze[i]});
+  }
+  return writer.CreateItem(table, priority, item, deadline);
+}
+
 class TrajectoryWriterTest : public ::testing::Test {
  protected:
   TrajectoryWriterTest() {
@@ -63,7 +77,7 @@ class TrajectoryWriterTest : public ::testing::Test {
 
   absl::Status Create(const std::vector<Cells>& columns, std::vector<bool> squeeze = {}) {
     squeeze.resize(columns.size());
-    return writer().CreateItem("t", 1.0, columns, squeeze);
+    return CreateItem(writer(), "t", 1.0, columns, squeeze);
   }
 
   static absl::Time Soon() { return absl::Now() + absl::Milliseconds(50); }

@@ -124,7 +124,7 @@ class Program {
       columns.push_back(std::move(refs));
     }
     if (columns.empty()) return;
-    ASSERT_TRUE(writer_->CreateItem("t", 1.0, columns, squeeze).ok());
+    ASSERT_TRUE(writer::CreateItem(*writer_, "t", 1.0, columns, squeeze).ok());
     expected_.push_back(std::move(expected));
   }
 

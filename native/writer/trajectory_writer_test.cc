@@ -238,7 +238,6 @@ TEST_F(TrajectoryWriterTest, BadItemsAreRefusedAndNothingIsSent) {
   EXPECT_EQ(error({{a[0], a[0]}}, {true}),
             "Error in column 0: TrajectoryColumn must contain exactly one row when squeeze is set "
             "but got 2.");
-  EXPECT_FALSE(writer().CreateItem("t", 1.0, {{a[0]}}, {}).ok());
   const auto other = TrajectoryWriter::Create(server_, options_).value();
   const auto foreign = other->Append(StepOf({Int(1)})).value();
   EXPECT_THAT(error({foreign}), HasSubstr("another writer"));
@@ -252,10 +251,10 @@ TEST_F(TrajectoryWriterTest, APriorityMustBeFinite) {
   const auto a = AppendInt(1);
   for (double bad : {std::nan(""), -std::numeric_limits<double>::infinity(),
                      std::numeric_limits<double>::infinity()}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(writer().CreateItem("t", bad, {{a}}, {false})));
+    EXPECT_TRUE(absl::IsInvalidArgument(CreateItem(writer(), "t", bad, {{a}}, {false})));
   }
   for (double good : {0.0, -1.0}) {
-    EXPECT_TRUE(writer().CreateItem("t", good, {{a}}, {false}).ok());
+    EXPECT_TRUE(CreateItem(writer(), "t", good, {{a}}, {false}).ok());
   }
 }
 
@@ -279,11 +278,11 @@ class SignatureTest : public TrajectoryWriterTest {
 
 TEST_F(SignatureTest, AFittingItemAndAnyItemOfATableWithoutSignatureAreTaken) {
   EXPECT_TRUE(Create({{cells_[0]}, {cells_[1]}}, {false, true}).ok());
-  EXPECT_TRUE(writer().CreateItem("free", 1.0, {{cells_[2]}}, {false}).ok());
+  EXPECT_TRUE(CreateItem(writer(), "free", 1.0, {{cells_[2]}}, {false}).ok());
 }
 
 TEST_F(SignatureTest, AnUnknownTableIsRefused) {
-  EXPECT_EQ(writer().CreateItem("zz", 1.0, {{cells_[0]}}, {false}),
+  EXPECT_EQ(CreateItem(writer(), "zz", 1.0, {{cells_[0]}}, {false}),
             absl::InvalidArgumentError(
                 "Unable to create item in table 'zz' since the table could not be found."));
 }

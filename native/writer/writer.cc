@@ -255,7 +255,7 @@ absl::Status Writer::CreateItem(const std::string& table, int64_t num_timesteps,
   base::MutexLock lock(&mutex_);
   GR_RETURN_IF_ERROR(CheckItem(table, signature.get(), num_timesteps));
   const int64_t columns = chunks_.back()->num_columns();
-  PendingItem item{keys_.Next(), table, priority, std::vector<PendingColumn>(columns)};
+  PendingItem item{keys_.Next(), table, priority, PendingItem::Columns(columns)};
   int64_t skip = buffered_steps_ - num_timesteps;
   for (const auto& chunk : chunks_) {
     const int64_t offset = std::min(skip, chunk->steps());
@@ -266,9 +266,8 @@ absl::Status Writer::CreateItem(const std::string& table, int64_t num_timesteps,
                           static_cast<int32_t>(chunk->steps() - offset), static_cast<int32_t>(i));
     }
   }
-  pending_.Push(std::move(item));
   // The item is created; an error met here is the sender's and comes with the next call.
-  pending_.SubmitReady(sender_).IgnoreError();
+  pending_.Push(std::move(item), sender_).IgnoreError();
   return absl::OkStatus();
 }
 

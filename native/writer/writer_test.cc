@@ -54,7 +54,7 @@ class WriterTest : public ::testing::Test {
     return writer().CreateItem("t", num_timesteps, priority);
   }
   std::vector<int32_t> SentInts(size_t item, size_t column) {
-    return IntsOf(Gathered(server_->items().at(item).item.trajectory->columns.at(column)));
+    return IntsOf(Gathered(server_->items().at(item).item.trajectory->columns[column]));
   }
 
   std::shared_ptr<FakeServer> server_ = std::make_shared<FakeServer>();

@@ -1,0 +1,161 @@
+"""What a client does with many items at a time, as arrays."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gear_reverb import _insert_batch, pybind, replay_sample
+from gear_reverb.batch_sampler import (
+    DEFAULT_MAX_BYTES,
+    BatchMaker,
+    BatchSampler,
+    Beta,
+    check_seed,
+)
+
+
+class ArrayCalls:
+    """The part of `Client` whose calls take and give arrays of many items."""
+
+    # What `Client` has.
+    _client: pybind.Client
+    _batch_makers: dict[tuple[str, str], BatchMaker]
+    _structure_of_table: Callable[[str], Any]
+    mutate_priorities: Callable[..., None]
+
+    def insert_batch(
+        self, table: str, data: Any, priorities: Any, *, timeout: float | None = None
+    ) -> np.ndarray:
+        """Inserts N items in one call, and waits until they are in.
+
+        For bulk loading and vectorised environments: rows of an array become items with neither a
+        writer nor a Python object in between. Rows that lie together share storage of about
+        64 KiB, which stays until the last of them is gone.
+
+        If all leaves have a second axis of one length T, items are trajectories of T steps, as a
+        batch sampler gives them; otherwise, single steps.
+
+        Args:
+          table: Name of the table.
+          data: Nest of arrays `[N, ...]`, in the order of the table's signature; item i has the
+            columns `leaf[i]`. Contiguous leaves are copied once at most.
+          priorities: Priority of all items, or one per item, `[N]`.
+          timeout: Longest time to wait for the table's rate limiter, in seconds.
+
+        Returns:
+          The items' keys, `uint64[N]`.
+
+        Raises:
+          ValueError: If there is no leaf, leaves differ in N, the table is unknown, its signature
+            does not match, or a priority is not finite, or negative where it is a weight.
+            Nothing is inserted then.
+          DeadlineExceededError: If the time is up; tells how many items are known to be in, which
+            are the first.
+        """
+        columns, size = _insert_batch.stacked_columns(data, "items")
+        return pybind.insert_batch(
+            self._client,
+            table,
+            columns,
+            _insert_batch.priorities_of(priorities, size),
+            -1 if timeout is None else max(0, math.ceil(timeout * 1000)),
+        )
+
+    def batch_sampler(
+        self,
+        table: str,
+        batch_size: int,
+        *,
+        prefetch: int = 2,
+        timeout: float | None = None,
+        ragged: str = "error",
+        beta: Beta = None,
+        seed: int | None = None,
+        out: str = "numpy",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> BatchSampler:
+        """An endless iterator of batches, each gathered into one array per column.
+
+        Data has the structure of the table's signature, or is a flat list of columns if there is
+        none; its arrays have shape `[B, T, ...]`, or `[B, ...]` for squeezed columns. They own
+        their memory, start at multiples of 128 bytes, and are never written to again; when the last
+        array of a batch goes, a later batch uses its memory.
+
+        Args:
+          table: Name of the table.
+          batch_size: Items per batch, B.
+          prefetch: Batches that may be drawn before they are asked for. 0: a batch is drawn when
+            it is asked for, in the calling thread. What is drawn and never used is counted in
+            `server_info()[table].num_unused_samples` when the sampler is closed.
+          timeout: Longest time to wait for the rate limiter per batch, in seconds; None for ever.
+          ragged: For items of different lengths T: "error"; "pad", which fills up with zeros (b""
+            for text) and adds `lengths` and `mask`; or "pack", which concatenates along time, shape
+            `[sum of T, ...]`, and adds `lengths` and `cu_seqlens`.
+          beta: If given, batches have importance weights: (table_size * probability)^-beta, divided
+            by the largest of the batch. A number, or a function that gives it for each batch.
+          seed: Have batch number i drawn by a generator of its own, made from `seed` and i, instead
+            of the table's: from the same state of a table, equal seeds draw equal batches, whatever
+            others draw in between. Not over gRPC.
+          out: Kind of the arrays: "numpy", "torch", "jax" or "tensorflow". No copy is made, but
+            of bools for JAX and TensorFlow. Keys are NumPy arrays always, and so are arrays of
+            64-bit numbers for JAX without `jax_enable_x64`.
+          max_bytes: Largest batch; a larger one is refused before memory is taken for it.
+
+        Raises:
+          ValueError: If an argument is out of range; from `next` also if the items do not make a
+            batch (their columns differ in length, dtype or shape, or are larger than `max_bytes`),
+            or if a seed cannot be used.
+          DeadlineExceededError: From `next`, if the time is up. Nothing is lost: the next call goes
+            on with what has been drawn.
+          RuntimeError: From `next`, if there is no such table.
+        """
+        _seconds(timeout)
+        native = self._client.NewBatchSampler(
+            table, batch_size, prefetch, ragged, check_seed(seed), max_bytes
+        )
+        maker = BatchMaker(lambda: self._structure_of_table(table), out)
+        return BatchSampler(native, maker, timeout=timeout, beta=beta)
+
+    def sample_batch(
+        self,
+        table: str,
+        batch_size: int,
+        *,
+        timeout: float | None = None,
+        ragged: str = "error",
+        beta: float | None = None,
+        out: str = "numpy",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> replay_sample.ReplayBatch:
+        """One batch, drawn now. Arguments and errors are those of `batch_sampler`.
+
+        The stream to the server stays open for the next call, so that a batch costs one exchange.
+        """
+        maker = self._batch_makers.get((table, out))
+        if maker is None:
+            maker = BatchMaker(lambda: self._structure_of_table(table), out)
+            maker.prepare()
+        batch = maker(self._client.SampleBatch(table, batch_size, ragged, max_bytes, timeout, beta))
+        self._batch_makers[table, out] = maker
+        return batch
+
+    def update_priorities(self, table: str, keys: Any, priorities: Any) -> None:
+        """Updates priorities of items. Unknown keys are ignored.
+
+        Args:
+          table: Name of the table.
+          keys: Integers, shape `[n]`.
+          priorities: Numbers, shape `[n]`.
+
+        Raises:
+          As for `mutate_priorities`.
+        """
+        self.mutate_priorities(table, updates=(keys, priorities))
+
+
+def _seconds(timeout: float | None) -> None:
+    """Raises ValueError for a timeout that is negative or not a number."""
+    if timeout is not None and not timeout >= 0:
+        raise ValueError(f"timeout ({timeout}) must be >= 0 seconds")

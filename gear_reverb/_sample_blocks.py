@@ -1,0 +1,221 @@
+"""A table's samples, many at a time: what the datasets are fed with.
+
+A generator gives out blocks, lists of arrays `[rows, ...]`, one per component (the five fields of
+`SampleInfo`, then the columns). While there is nothing to give, it gives empty blocks, a few each
+second: so that the consumer, which cannot be interrupted within a call, can leave between two.
+"""
+
+import atexit
+import dataclasses
+import os
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import tree
+
+from gear_reverb import _signature, errors, pybind
+from gear_reverb import client as client_lib
+from gear_reverb.cc import schema_pb2
+
+# How long a call may take while there is nothing.
+_WAIT_MS = 50
+_SIGNATURE_SECONDS = 0.25
+# How long the end of the process waits for consumers to notice, and for their threads to unwind.
+_EXIT_SECONDS = 1.0
+_GRACE_SECONDS = 0.05
+# What a block holds at most, unless a single item is larger.
+_BLOCK_BYTES = 4 << 20
+_BLOCK_ITEMS = 256
+
+_INFO_DTYPES = (np.uint64, np.float64, np.int64, np.float64, np.int32)
+_C_NAMES = {"float32": "float", "float64": "double", "object": "string"}
+
+Shape = tuple[int | None, ...] | None
+"""Sizes of axes, None for any; None for any rank."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """What a column of the data is expected to be; of one step if steps are asked for."""
+
+    shape: Shape
+    dtype: np.dtype
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What to sample, and how far ahead.
+
+    Attributes:
+      columns: The data's columns, flat.
+      timesteps: Whether rows are steps of items rather than items.
+      max_in_flight: Items that may be sampled and not yet given out.
+      max_samples_per_stream, max_samples, rate_limiter_timeout_ms: As of the datasets; -1 for none.
+      batch_size: If positive, blocks are whole batches of so many rows; only the last is smaller.
+      drop_remainder: Whether the last batch is left out if it is smaller.
+    """
+
+    columns: Sequence[Column]
+    timesteps: bool
+    max_in_flight: int
+    max_samples_per_stream: int = -1
+    rate_limiter_timeout_ms: int = -1
+    max_samples: int = -1
+    batch_size: int = 0
+    drop_remainder: bool = False
+
+
+def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequence[np.ndarray]]:
+    """Blocks, until `max_samples` are given out or the rate limiter's timeout has passed.
+
+    Raises:
+      ValueError: If the table's signature, or a sample, is not what `columns` says.
+      ReverbError: If there is no such table, or no server.
+    """
+    empty = _empty(options)
+    client = client_lib.Client(server_address)
+    yield from _until_signature_is_checked(client, table, options, empty)
+    ahead = options.max_in_flight
+    items = options.batch_size or max(1, min(_BLOCK_ITEMS, ahead // 2))
+    sampler = pybind.BlockSampler(
+        client._client,
+        table,
+        max_samples=options.max_samples,
+        # Items of the block that is being consumed count as in flight, too.
+        max_in_flight=ahead if options.batch_size else max(1, ahead - items),
+        max_samples_per_stream=options.max_samples_per_stream,
+        rate_limiter_timeout_ms=options.rate_limiter_timeout_ms,
+        timesteps=options.timesteps,
+    )
+    _open_samplers.add(sampler)
+    _awaited_samplers.add(sampler)
+    try:
+        while True:
+            try:
+                if options.batch_size:
+                    block = sampler.next_batch(items, _WAIT_MS)
+                else:
+                    block = sampler.next_block(items, _WAIT_MS, _BLOCK_BYTES)
+            except StopIteration:
+                return
+            if block is None:
+                yield empty
+                continue
+            _check_block(block, table, options)
+            if options.drop_remainder and len(block[0]) < options.batch_size:
+                return
+            _awaited_samplers.discard(sampler)
+            yield block
+            _awaited_samplers.add(sampler)
+    finally:
+        _open_samplers.discard(sampler)
+        _awaited_samplers.discard(sampler)
+        sampler.close()
+
+
+_open_samplers: weakref.WeakSet = weakref.WeakSet()
+# Those whose consumer waits for an item right now, and will come back for one.
+_awaited_samplers: weakref.WeakSet = weakref.WeakSet()
+
+
+@atexit.register
+def _close_samplers() -> None:
+    """Ends all sequences: no thread may call into Python once the interpreter is gone."""
+    if not _open_samplers:
+        return
+    for sampler in list(_open_samplers):
+        sampler.close()
+    deadline = time.monotonic() + _EXIT_SECONDS
+    while _awaited_samplers and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(_GRACE_SECONDS)
+
+
+def _empty(options: Options) -> Sequence[np.ndarray]:
+    columns = [np.empty(0, dtype) for dtype in _INFO_DTYPES]
+    for column in options.columns:
+        shape = [size or 0 for size in column.shape or ()]
+        columns.append(np.empty([0, *shape], column.dtype))
+    return columns
+
+
+def _until_signature_is_checked(
+    client: client_lib.Client, table: str, options: Options, empty: Sequence[np.ndarray]
+) -> Iterator[Sequence[np.ndarray]]:
+    """Compares with the signature, if there is one, before there is any data to compare with."""
+    patience = time.monotonic() + float(os.environ.get("GEAR_REVERB_CONNECT_TIMEOUT", 60))
+    while True:
+        try:
+            signature = _flat_signature(client, table)
+            break
+        except errors.DeadlineExceededError:
+            if time.monotonic() > patience:
+                raise
+        yield empty
+    if signature is None:
+        return
+    described = ", ".join(
+        f"{i}: Tensor<name: '{name}', {_describe(shape, dtype, 'dtype: {}, shape: {}')}>"
+        for i, (name, shape, dtype) in enumerate(signature)
+    )
+    if len(signature) != len(options.columns):
+        raise ValueError(
+            f"Inconsistent number of tensors requested from table '{table}'. Requested "
+            f"{len(options.columns)} tensors, but table signature shows {len(signature)} tensors. "
+            f"Table signature: {described}"
+        )
+    for i, (column, (_, shape, dtype)) in enumerate(zip(options.columns, signature)):
+        if column.dtype != dtype or not _compatible(column.shape, shape):
+            raise ValueError(
+                f"Requested incompatible tensor at flattened index {i} from table '{table}'. "
+                f"Requested (dtype, shape): ({_describe(column.shape, column.dtype)}). Signature "
+                f"(dtype, shape): ({_describe(shape, dtype)}). Table signature: {described}"
+            )
+
+
+def _flat_signature(
+    client: client_lib.Client, table: str
+) -> list[tuple[str, Shape, np.dtype]] | None:
+    """Path, shape and dtype of each column; None if there is no signature, or no such table."""
+    for serialized in client._serialized_table_infos(_SIGNATURE_SECONDS):
+        info = schema_pb2.TableInfo.FromString(serialized)
+        if info.name == table and info.HasField("signature"):
+            signature = _signature.decode_message(info.signature, use_tensorflow=False)
+            return [
+                ("/".join(map(str, path)), spec.shape, spec.dtype)
+                for path, spec in tree.flatten_with_path(signature)
+            ]
+    return None
+
+
+def _check_block(block: Sequence[np.ndarray], table: str, options: Options) -> None:
+    data = block[len(_INFO_DTYPES) :]
+    if len(data) != len(options.columns):
+        raise ValueError(
+            f"Inconsistent number of tensors received from table '{table}'. Specification has "
+            f"{len(options.columns)} tensors, but data coming from the table shows {len(data)} "
+            "tensors."
+        )
+    for i, (array, column) in enumerate(zip(data, options.columns)):
+        shape = array.shape[1:]
+        if array.dtype != column.dtype or not _compatible(column.shape, shape):
+            raise ValueError(
+                f"Received incompatible tensor at flattened index {i} from table '{table}'. "
+                f"Specification has (dtype, shape): ({_describe(column.shape, column.dtype)}). "
+                f"Tensor has (dtype, shape): ({_describe(shape, array.dtype)})."
+            )
+
+
+def _compatible(a: Shape, b: Shape) -> bool:
+    if a is None or b is None:
+        return True
+    return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b))
+
+
+def _describe(shape: Shape, dtype: np.dtype, pattern: str = "{}, {}") -> str:
+    """In the words of Reverb's messages."""
+    axes = ",".join("?" if size is None else str(size) for size in shape or ())
+    name = _C_NAMES.get(dtype.name, dtype.name)
+    return pattern.format(name, "<unknown>" if shape is None else f"[{axes}]")

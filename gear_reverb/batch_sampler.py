@@ -1,0 +1,159 @@
+"""Batches of items, gathered into one array per column by the core."""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gear_reverb import _frameworks, pybind
+from gear_reverb.replay_sample import ReplayBatch, SampleInfo
+
+DEFAULT_MAX_BYTES = 1 << 32
+
+Beta = float | Callable[[], float | None] | None
+
+
+class BatchSampler(Iterator[ReplayBatch]):
+    """An endless iterator of batches; see `Client.batch_sampler`. For any number of threads."""
+
+    def __init__(
+        self,
+        native: pybind.BatchSampler,
+        make_batch: "BatchMaker",
+        *,
+        timeout: float | None,
+        beta: Beta,
+    ) -> None:
+        """Called by `Client.batch_sampler`; takes over the core's sampler."""
+        self._native = native
+        self._make_batch = make_batch
+        self._timeout = timeout
+        self._beta = beta
+
+    def __iter__(self) -> "BatchSampler":
+        return self
+
+    def __next__(self) -> ReplayBatch:
+        if not self._make_batch.ready:
+            self._make_batch.prepare()
+        beta = self._beta() if callable(self._beta) else self._beta
+        return self._make_batch(self._native.Next(self._timeout, beta))
+
+    def __enter__(self) -> "BatchSampler":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stops drawing, and tells the server how many drawn items were never used. Idempotent.
+
+        Batches that were given out stay as they are. `next` raises RuntimeError afterwards.
+        """
+        self._native.Close()
+
+
+class BatchMaker:
+    """Makes a `ReplayBatch` of what the core gives, in one structure and for one framework."""
+
+    def __init__(self, structure: Callable[[], Any], out: str) -> None:
+        """`structure` gives the table's signature, or None; `prepare` calls it.
+
+        Raises:
+          ValueError: If `out` is not the name of a framework.
+          ImportError: If the framework is not installed.
+        """
+        self._structure = structure
+        self._unflatten: Callable[[list], Any] | None = None
+        self._convert = _frameworks.converter(out)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the structure is known."""
+        return self._unflatten is not None
+
+    def prepare(self) -> None:
+        """Finds out the structure; to be called before the first batch is drawn."""
+        self._unflatten = compile_unflatten(self._structure())
+
+    def __call__(self, values: tuple) -> ReplayBatch:
+        """`values`: columns, and (info, lengths, mask, cu_seqlens, weights)."""
+        columns, (info, lengths, mask, cu_seqlens, weights) = values
+        convert = self._convert
+        unflatten = self._unflatten
+        if convert is not None:
+            columns = [convert(column) for column in columns]
+            # Keys go back to the server, and few frameworks have 64-bit unsigned integers.
+            info = (info[0], *(convert(field) for field in info[1:]))
+        batch = ReplayBatch(SampleInfo(*info), unflatten(columns))
+        if lengths is not None:
+            batch.lengths = _side(lengths, convert, unflatten)
+            batch.mask = _side(mask, convert, unflatten)
+            batch.cu_seqlens = _side(cu_seqlens, convert, unflatten)
+        if weights is not None:
+            batch.weights = weights if convert is None else convert(weights)
+        return batch
+
+
+def _side(value: Any, convert: Callable | None, unflatten: Callable[[list], Any]) -> Any:
+    """An array of all columns, or a list of one or None per column."""
+    if isinstance(value, list):
+        return unflatten([_side(entry, convert, unflatten) for entry in value])
+    return value if value is None or convert is None else convert(value)
+
+
+def check_seed(seed: Any) -> int | None:
+    """The seed as an integer.
+
+    Raises:
+      TypeError: If it is none.
+      ValueError: If it does not fit 64 bits.
+    """
+    if seed is None:
+        return None
+    seed = operator.index(seed)
+    if not 0 <= seed < 2**64:
+        raise ValueError(f"seed ({seed}) must be in [0, 2**64)")
+    return seed
+
+
+def compile_unflatten(structure: Any) -> Callable[[list], Any]:
+    """A function that puts a flat list into a signature's structure; of None, one that leaves it.
+
+    The same as `tree.unflatten_as(structure, ...)`, at a fraction of its time.
+    """
+    if structure is None:
+        return lambda columns: columns
+    build, count = _compile(structure, 0)
+
+    def unflatten(columns: list) -> Any:
+        if len(columns) != count:
+            raise ValueError(
+                f"The table's signature has {count} columns, but the items have {len(columns)}"
+            )
+        return build(columns)
+
+    return unflatten
+
+
+def _compile(nest: Any, first: int) -> tuple[Callable[[list], Any], int]:
+    """The function for a nest whose first leaf is number `first`, and the number after its last."""
+    if isinstance(nest, Mapping):
+        keys = sorted(nest)
+        builds, end = _compile_all([nest[key] for key in keys], first)
+        return lambda leaves: {key: build(leaves) for key, build in zip(keys, builds)}, end
+    if isinstance(nest, (list, tuple)):
+        builds, end = _compile_all(nest, first)
+        if hasattr(nest, "_fields"):
+            return lambda leaves: type(nest)(*[build(leaves) for build in builds]), end
+        if isinstance(nest, tuple):
+            return lambda leaves: tuple([build(leaves) for build in builds]), end
+        return lambda leaves: [build(leaves) for build in builds], end
+    return operator.itemgetter(first), first + 1
+
+
+def _compile_all(nests: Any, first: int) -> tuple[list[Callable[[list], Any]], int]:
+    builds = []
+    for nest in nests:
+        build, first = _compile(nest, first)
+        builds.append(build)
+    return builds, first

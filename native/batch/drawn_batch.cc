@@ -1,0 +1,165 @@
+#include "native/batch/drawn_batch.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "native/base/status.h"
+#include "native/tensor/packed_strings.h"
+
+namespace gear_reverb::batch {
+namespace {
+
+using storage::ChunkColumn;
+using storage::ChunkSlice;
+using storage::TrajectoryColumn;
+using table::SampledItem;
+using tensor::DType;
+
+absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
+  return absl::MakeConstSpan(column.shape).subspan(1);
+}
+
+// The items of a large table lie anywhere, and each is reached by way of three others, every one a
+// cache miss. Walking all items of a group one pointer further at a time has the misses overlap.
+void Prefetch(absl::Span<const SampledItem> items) {
+  for (const SampledItem& sample : items) __builtin_prefetch(sample.item.trajectory.get());
+  const auto for_each_column = [&](auto f) {
+    for (const SampledItem& sample : items) {
+      if (sample.item.trajectory == nullptr) continue;
+      for (const TrajectoryColumn& column : sample.item.trajectory->columns) f(column);
+    }
+  };
+  for_each_column([](const TrajectoryColumn& c) { __builtin_prefetch(c.slices[0].chunk.get()); });
+  for_each_column([](const TrajectoryColumn& c) { __builtin_prefetch(&c.slices[0].source()); });
+}
+
+std::string StepText(DType dtype, absl::Span<const int64_t> shape) {
+  return absl::StrCat(tensor::Name(dtype), tensor::ShapeString(shape));
+}
+
+// Appends one column of one item.
+class ColumnAppender {
+ public:
+  ColumnAppender(size_t index, DrawnColumn* out, const SampledItem& first, size_t items)
+      : index_(index), out_(out), first_key_(first.item.key) {
+    const TrajectoryColumn& column = first.item.trajectory->columns[index];
+    const ChunkColumn& source = column.slices[0].source();
+    const auto step_shape = StepShape(source);
+    out_->dtype = source.dtype;
+    out_->step_shape.assign(step_shape.begin(), step_shape.end());
+    out_->squeezed = column.squeeze;
+    out_->lengths.reserve(items);
+    out_->piece_ends.reserve(items);
+    for (const int64_t axis : step_shape) step_elements_ *= axis;  // The chunk was checked.
+    step_bytes_ = step_elements_ * tensor::ByteSize(source.dtype);
+    const bool strings = source.dtype == DType::kString;
+    out_->pieces.reserve(items *
+                         (strings ? column.length() * step_elements_ : column.slices.size()));
+  }
+
+  absl::Status Append(const SampledItem& sample) {
+    const TrajectoryColumn& column = sample.item.trajectory->columns[index_];
+    if (column.squeeze != out_->squeezed) {
+      return base::InvalidArgument("Column ", index_, " of item ", sample.item.key, " is ",
+                                   column.squeeze ? "" : "not ", "squeezed, but that of item ",
+                                   first_key_, " is ", out_->squeezed ? "" : "not ",
+                                   "squeezed: they cannot be one batch.");
+    }
+    int64_t length = 0;
+    for (const ChunkSlice& slice : column.slices) {
+      const ChunkColumn& source = slice.source();
+      if (source.dtype != out_->dtype || StepShape(source) != out_->step_shape) {
+        return base::InvalidArgument(
+            "Column ", index_, " of item ", sample.item.key, " has steps of ",
+            StepText(source.dtype, StepShape(source)), ", but that of item ", first_key_, " of ",
+            StepText(out_->dtype, out_->step_shape), ": they cannot be one batch.");
+      }
+      length += slice.length;
+      if (out_->dtype == DType::kString) {
+        AppendStrings(slice, source);
+      } else {
+        out_->pieces.push_back(
+            {source.data.data() + slice.offset * step_bytes_, slice.length * step_bytes_});
+      }
+    }
+    if (length > std::numeric_limits<int32_t>::max() ||
+        out_->pieces.size() > std::numeric_limits<uint32_t>::max()) {
+      return base::InvalidArgument("Column ", index_, " of item ", sample.item.key,
+                                   " is too long for a batch: ", length, " steps.");
+    }
+    out_->lengths.push_back(static_cast<int32_t>(length));
+    out_->piece_ends.push_back(static_cast<uint32_t>(out_->pieces.size()));
+    return absl::OkStatus();
+  }
+
+ private:
+  void AppendStrings(const ChunkSlice& slice, const ChunkColumn& source) {
+    for (const absl::string_view text :
+         tensor::UnpackStrings(source.data.span(), source.steps() * step_elements_,
+                               slice.offset * step_elements_, slice.length * step_elements_)) {
+      out_->pieces.push_back({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+    }
+  }
+
+  const size_t index_;
+  DrawnColumn* const out_;
+  const uint64_t first_key_;
+  int64_t step_elements_ = 1;
+  size_t step_bytes_ = 0;
+};
+
+void FillInfo(absl::Span<const SampledItem> items, DrawnBatch* batch) {
+  const size_t n = items.size();
+  batch->keys.reserve(n);
+  batch->probabilities.reserve(n);
+  batch->priorities.reserve(n);
+  batch->table_sizes.reserve(n);
+  batch->times_sampled.reserve(n);
+  batch->rate_limited.reserve(n);
+  for (const SampledItem& sample : items) {
+    batch->keys.push_back(sample.item.key);
+    batch->probabilities.push_back(sample.probability);
+    batch->priorities.push_back(sample.item.priority);
+    batch->table_sizes.push_back(sample.table_size);
+    batch->times_sampled.push_back(sample.item.times_sampled);
+    batch->rate_limited.push_back(sample.rate_limited ? 1 : 0);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<DrawnBatch> Flatten(std::vector<table::SampledItem> items) {
+  constexpr size_t kGroup = 32;
+
+  DrawnBatch batch;
+  FillInfo(items, &batch);
+  std::vector<ColumnAppender> appenders;
+  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
+    const auto group = absl::MakeConstSpan(items).subspan(begin, kGroup);
+    Prefetch(group);
+    for (const SampledItem& sample : group) {
+      if (sample.item.trajectory == nullptr) {
+        return base::InvalidArgument("Item ", sample.item.key, " has no data.");
+      }
+      const size_t columns = sample.item.trajectory->columns.size();
+      if (&sample == items.data()) {
+        batch.columns.resize(columns);
+        appenders.reserve(columns);
+        for (size_t i = 0; i < columns; ++i) {
+          appenders.emplace_back(i, &batch.columns[i], sample, items.size());
+        }
+      } else if (columns != batch.columns.size()) {
+        return base::InvalidArgument("Item ", sample.item.key, " has ", columns,
+                                     " columns, but item ", items[0].item.key, " has ",
+                                     batch.columns.size(), ": they cannot be one batch.");
+      }
+      for (ColumnAppender& appender : appenders) GR_RETURN_IF_ERROR(appender.Append(sample));
+    }
+  }
+  batch.lease = std::make_shared<const std::vector<SampledItem>>(std::move(items));
+  return batch;
+}
+
+}  // namespace gear_reverb::batch

@@ -1,0 +1,51 @@
+// Items drawn together, flattened: what a batch is gathered from, wherever its bytes lie.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "native/table/item.h"
+#include "native/tensor/dtype.h"
+#include "native/tensor/shape.h"
+
+namespace gear_reverb::batch {
+
+struct Piece {
+  const std::byte* data;
+  size_t bytes;
+};
+
+// One column of all items. Strings have one piece per element, numbers one or more per item.
+struct DrawnColumn {
+  tensor::DType dtype = tensor::DType::kInvalid;
+  tensor::Shape step_shape;  // The same for all items.
+  bool squeezed = false;     // All items have one step, without an axis for it.
+
+  std::vector<int32_t> lengths;      // Steps, by item.
+  std::vector<Piece> pieces;         // Of item 0, then of item 1, and so on.
+  std::vector<uint32_t> piece_ends;  // By item: one past its last piece.
+};
+
+struct DrawnBatch {
+  // By item, in the order of drawing.
+  std::vector<uint64_t> keys;
+  std::vector<double> probabilities;
+  std::vector<double> priorities;
+  std::vector<int64_t> table_sizes;
+  std::vector<int32_t> times_sampled;
+  std::vector<uint8_t> rate_limited;  // Whether the draw had to wait; 0 or 1.
+
+  std::vector<DrawnColumn> columns;
+  std::shared_ptr<const void> lease;  // Keeps what the pieces point to.
+
+  size_t size() const { return keys.size(); }
+};
+
+// Takes over the items as the lease. INVALID_ARGUMENT, naming the column and both sides, where two
+// items differ in the number of columns, or a column's dtype, step shape or squeezing.
+absl::StatusOr<DrawnBatch> Flatten(std::vector<table::SampledItem> items);
+
+}  // namespace gear_reverb::batch

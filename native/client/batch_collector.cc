@@ -1,0 +1,134 @@
+#include "native/client/batch_collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/time/clock.h"
+#include "native/base/philox.h"
+#include "native/base/status.h"
+#include "native/client/fork_guard.h"
+
+namespace gear_reverb::client {
+
+BatchCollector::BatchCollector(ConnectionSource source, CollectorOptions options)
+    : source_(std::move(source)),
+      options_(std::move(options)),
+      buffers_(batch::BufferPool::Create(options_.kept_buffers)) {}
+
+BatchCollector::~BatchCollector() {
+  if (!CheckNotForked().ok()) {
+    (void)stream_.release();  // Its threads are the parent's: ending it would wait for them.
+    return;
+  }
+  if (stream_ != nullptr) unused_ += stream_->held();
+  if (unused_ > 0 && connection_ != nullptr) {
+    // A server that is gone counts no more.
+    connection_->ReportUnused(options_.table, unused_).IgnoreError();
+  }
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
+  GR_ASSIGN_OR_RETURN(batch::DrawnBatch drawn, Draw(request.size, deadline));
+  EndBatch();
+  absl::StatusOr<BatchPtr> batch = Gather(std::move(drawn), request);
+  if (!batch.ok()) unused_ += request.size;
+  return batch;
+}
+
+void BatchCollector::EndBatch() {
+  retry_.Succeeded();
+  seeded_ = false;
+  ++batch_number_;
+}
+
+void BatchCollector::Cancel() {
+  base::MutexLock lock(&mutex_);
+  cancelled_ = true;
+  if (stream_ != nullptr) stream_->Cancel();
+}
+
+absl::StatusOr<batch::DrawnBatch> BatchCollector::Draw(int64_t n, absl::Time deadline) {
+  while (true) {
+    {
+      base::MutexLock lock(&mutex_);
+      if (cancelled_) return absl::CancelledError("The sampler has been closed.");
+    }
+    absl::StatusOr<batch::DrawnBatch> drawn = TryDraw(n, deadline);
+    if (drawn.ok()) return drawn;
+    if (absl::IsDeadlineExceeded(drawn.status()) && absl::Now() < deadline) continue;
+    GR_RETURN_IF_ERROR(retry_.Recover(drawn.status(), deadline));
+  }
+}
+
+absl::StatusOr<batch::DrawnBatch> BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
+  constexpr absl::Duration kSlice = absl::Milliseconds(250);
+
+  if (stream_ == nullptr) GR_RETURN_IF_ERROR(OpenStream());
+  GR_RETURN_IF_ERROR(SeedStream());
+  if (!stream_->cancellable()) deadline = std::min(deadline, absl::Now() + kSlice);
+  absl::StatusOr<batch::DrawnBatch> drawn = stream_->Next(n, deadline);
+  if (absl::IsInvalidArgument(drawn.status())) {  // The items do not go together.
+    EndBatch();
+    unused_ += n;
+  } else if (!drawn.ok() && !absl::IsDeadlineExceeded(drawn.status()) &&
+             !absl::IsCancelled(drawn.status())) {
+    DropStream();
+  }
+  return drawn;
+}
+
+absl::Status BatchCollector::OpenStream() {
+  GR_ASSIGN_OR_RETURN(connection_, source_());
+  GR_ASSIGN_OR_RETURN(auto stream, connection_->OpenBatchStream(options_.table));
+  base::MutexLock lock(&mutex_);
+  stream_ = std::move(stream);
+  if (cancelled_) stream_->Cancel();
+  return absl::OkStatus();
+}
+
+absl::Status BatchCollector::SeedStream() {
+  if (!options_.seed.has_value() || seeded_) return absl::OkStatus();
+  const absl::Status status = stream_->Seed(base::Philox(*options_.seed).At(batch_number_));
+  if (absl::IsUnimplemented(status)) {
+    return base::InvalidArgument("seed cannot be used over the ", connection_->data_plane(),
+                                 " data plane: its draws are by the table's own generator. "
+                                 "Give the table a seed instead.");
+  }
+  seeded_ = status.ok();
+  return status;
+}
+
+void BatchCollector::DropStream() {
+  std::unique_ptr<BatchStream> dropped;
+  {
+    base::MutexLock lock(&mutex_);
+    dropped = std::move(stream_);
+  }
+  unused_ += dropped->held();
+  seeded_ = false;
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::Gather(batch::DrawnBatch drawn,
+                                                const BatchRequest& request) {
+  auto batch = std::make_unique<Batch>();
+  GR_ASSIGN_OR_RETURN(batch->layout, batch::Plan(drawn, request.ragged, request.max_bytes));
+  if (batch->layout.buffer_bytes > 0) {
+    GR_ASSIGN_OR_RETURN(batch->buffer, buffers_->Allocate(batch->layout.buffer_bytes));
+    batch::Collate(drawn, batch->layout, batch->buffer.get());
+  }
+  bool has_strings = false;
+  for (batch::DrawnColumn& column : drawn.columns) {
+    if (column.dtype == tensor::DType::kString) {
+      has_strings = true;
+    } else {
+      column.pieces = {};
+      column.piece_ends = {};
+    }
+  }
+  if (!has_strings) drawn.lease = nullptr;
+  batch->drawn = std::move(drawn);
+  return batch;
+}
+
+}  // namespace gear_reverb::client

@@ -1,0 +1,279 @@
+#include "native/client/batch_sampler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "native/client/batch_stream_of_samples.h"
+#include "native/client/inproc_connection.h"
+
+namespace gear_reverb::client {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr size_t kNoLimit = size_t{1} << 40;
+
+absl::Time Soon() { return absl::Now() + absl::Milliseconds(30); }
+absl::Time Late() { return absl::Now() + absl::Seconds(20); }
+
+storage::TrajectoryPtr Steps(const std::vector<int32_t>& values) {
+  const tensor::TensorView view{
+      tensor::DType::kInt32,
+      {static_cast<int64_t>(values.size())},
+      {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(int32_t)}};
+  const auto chunk = storage::CopyToChunk(*memory::ProcessArena(), 1, {}, {view}).value();
+  return storage::TrajectoryBuilder::SliceOf(chunk, 0, static_cast<int32_t>(values.size()), false);
+}
+
+std::vector<int32_t> ValuesOf(const Batch& batch) {
+  std::vector<int32_t> values(batch.layout.columns[0].bytes / sizeof(int32_t));
+  std::memcpy(values.data(), batch.buffer.get() + batch.layout.columns[0].offset,
+              batch.layout.columns[0].bytes);
+  return values;
+}
+
+// A table that gives each item once, in order of insertion, unless told otherwise.
+class BatchSamplerTest : public ::testing::Test {
+ protected:
+  void Start(int32_t max_times_sampled = 1,
+             selectors::SelectorOptions sampler = selectors::FifoOptions{}) {
+    table::TableOptions options;
+    options.name = "t";
+    options.sampler = sampler;
+    options.remover = selectors::FifoOptions{};
+    options.max_size = 1000;
+    options.max_times_sampled = max_times_sampled;
+    options.rate_limiter = {1, 1, -1e9, 1e9};
+    service_ =
+        *service::ReplayService::Create({*table::Table::Create(std::move(options))}, nullptr);
+    connection_ = std::make_shared<InprocConnection>(service_);
+  }
+  BatchSamplerTest() { Start(); }
+
+  void Insert(const std::vector<int32_t>& steps) {
+    ASSERT_TRUE(table().InsertOrAssign({++key_, 1.0, 0, {}, Steps(steps)}).ok());
+  }
+  void InsertMany(int32_t from, int32_t to) {
+    for (int32_t i = from; i < to; ++i) Insert({i});
+  }
+
+  BatchSampler::Pointer MakeSampler(int64_t size, int64_t prefetch,
+                                    std::optional<uint64_t> seed = std::nullopt) {
+    return *BatchSampler::Create([this] { return Connect(); },
+                                 {"t", {size, batch::Ragged::kError, kNoLimit}, prefetch, seed});
+  }
+  absl::StatusOr<std::shared_ptr<Connection>> Connect() { return connection_; }
+
+  table::Table& table() { return *service_->tables()[0]; }
+  int64_t samples() { return table().info().counts.samples; }
+  int64_t unused() { return table().info().num_unused_samples; }
+
+  uint64_t key_ = 0;
+  std::shared_ptr<service::ReplayService> service_;
+  std::shared_ptr<Connection> connection_;
+};
+
+TEST_F(BatchSamplerTest, BatchesComeInTheOrderOfDrawing) {
+  for (const int64_t prefetch : {0, 1, 3}) {
+    Start();
+    InsertMany(0, 9);
+    auto sampler = MakeSampler(3, prefetch);
+    for (int32_t i = 0; i < 9; i += 3) {
+      const auto batch = sampler->Next(Late());
+      ASSERT_TRUE(batch.ok()) << batch.status();
+      EXPECT_THAT(ValuesOf(**batch), ElementsAre(i, i + 1, i + 2));
+    }
+  }
+}
+
+TEST_F(BatchSamplerTest, OptionsAreChecked) {
+  const auto create = [&](int64_t size, int64_t prefetch) {
+    return std::string(BatchSampler::Create([this] { return Connect(); },
+                                            {"t", {size, {}, kNoLimit}, prefetch, {}})
+                           .status()
+                           .message());
+  };
+  EXPECT_THAT(create(0, 0), HasSubstr("batch_size"));
+  EXPECT_THAT(create(1, -1), HasSubstr("prefetch"));
+}
+
+TEST_F(BatchSamplerTest, DrawsNoFurtherAheadThanItMay) {
+  InsertMany(0, 100);
+  auto sampler = MakeSampler(2, 3);
+  EXPECT_EQ(samples(), 0);
+  ASSERT_TRUE(sampler->Next(Late()).ok());
+  const absl::Time end = Late();
+  while (samples() < 8 && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_EQ(samples(), 8);
+  sampler->Close();
+  EXPECT_EQ(unused(), 6);
+}
+
+TEST_F(BatchSamplerTest, ATimeoutKeepsWhatWasDrawn) {
+  for (const int64_t prefetch : {0, 2}) {
+    Start();
+    InsertMany(0, 2);
+    auto sampler = MakeSampler(3, prefetch);
+    const auto late = sampler->Next(Soon());
+    EXPECT_TRUE(absl::IsDeadlineExceeded(late.status()));
+    EXPECT_EQ(late.status().message(), table::kRateLimiterTimeout);
+    InsertMany(2, 3);
+    const auto batch = sampler->Next(Late());
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_THAT(ValuesOf(**batch), ElementsAre(0, 1, 2));
+  }
+}
+
+TEST_F(BatchSamplerTest, WhatWasDrawnForAnUnfinishedBatchIsUnused) {
+  InsertMany(0, 2);
+  auto sampler = MakeSampler(3, 0);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(sampler->Next(Soon()).status()));
+  sampler = nullptr;
+  EXPECT_EQ(unused(), 2);
+}
+
+TEST_F(BatchSamplerTest, ItemsThatMakeNoBatchAreLostAndTheNextBatchComes) {
+  for (const int64_t prefetch : {0, 2}) {
+    Start();
+    Insert({1});
+    Insert({1, 2});
+    InsertMany(5, 7);
+    auto sampler = MakeSampler(2, prefetch);
+    EXPECT_TRUE(absl::IsInvalidArgument(sampler->Next(Late()).status()));
+    const auto batch = sampler->Next(Late());
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_THAT(ValuesOf(**batch), ElementsAre(5, 6));
+    sampler = nullptr;
+    EXPECT_EQ(unused(), 2);
+  }
+}
+
+TEST_F(BatchSamplerTest, CloseEndsWaitingCalls) {
+  for (const int64_t prefetch : {0, 2}) {
+    Start();
+    auto sampler = MakeSampler(2, prefetch);
+    absl::Status status;
+    std::thread waiting([&] { status = sampler->Next(absl::InfiniteFuture()).status(); });
+    while (table().info().waiting_samples == 0) absl::SleepFor(absl::Milliseconds(1));
+    sampler->Close();
+    waiting.join();
+    EXPECT_TRUE(absl::IsCancelled(status)) << status;
+    EXPECT_TRUE(absl::IsFailedPrecondition(sampler->Next(Late()).status()));
+  }
+}
+
+TEST_F(BatchSamplerTest, AServerThatComesBackIsUsedAgain) {
+  InsertMany(0, 1);
+  auto sampler = MakeSampler(1, 0);
+  ASSERT_TRUE(sampler->Next(Late()).ok());
+  service_->Stop();
+  const auto stopped = service_;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(sampler->Next(Soon()).status()));
+  Start();
+  InsertMany(7, 8);
+  const auto batch = sampler->Next(Late());
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  EXPECT_THAT(ValuesOf(**batch), ElementsAre(7));
+}
+
+TEST_F(BatchSamplerTest, SeedsMakeDrawsRepeatable) {
+  Start(/*max_times_sampled=*/0, selectors::UniformOptions{});
+  InsertMany(0, 50);
+  const auto draw = [&](uint64_t seed) {
+    auto sampler = MakeSampler(20, 0, seed);
+    std::vector<int32_t> all;
+    for (int i = 0; i < 2; ++i) {
+      const auto batch = sampler->Next(Late());
+      EXPECT_TRUE(batch.ok());
+      for (const int32_t value : ValuesOf(**batch)) all.push_back(value);
+      EXPECT_TRUE(table().Sample(1).ok());
+    }
+    return all;
+  };
+  const auto first = draw(5);
+  EXPECT_EQ(draw(5), first);
+  EXPECT_NE(draw(6), first);
+}
+
+TEST_F(BatchSamplerTest, ManyThreadsTakeEveryItemOnce) {
+  for (const int64_t prefetch : {0, 2}) {
+    Start();
+    InsertMany(0, 200);
+    auto sampler = MakeSampler(5, prefetch);
+    std::vector<std::vector<int32_t>> taken(4);
+    std::vector<std::thread> threads;
+    for (auto& values : taken) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 10; ++i) {
+          const auto batch = sampler->Next(Late());
+          ASSERT_TRUE(batch.ok()) << batch.status();
+          for (const int32_t value : ValuesOf(**batch)) values.push_back(value);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::vector<int32_t> all;
+    for (const auto& values : taken) all.insert(all.end(), values.begin(), values.end());
+    std::sort(all.begin(), all.end());
+    ASSERT_EQ(all.size(), 200u);
+    for (int32_t i = 0; i < 200; ++i) EXPECT_EQ(all[i], i);
+  }
+}
+
+// A stream that gives the items it has, and counts what was asked for.
+class FakeSamples final : public SampleStream {
+ public:
+  FakeSamples(std::deque<table::SampledItem>* items, int64_t* requested)
+      : items_(items), requested_(requested) {}
+  void Request(int64_t n) override { *requested_ += n; }
+  absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time) override {
+    if (items_->empty()) return std::nullopt;
+    std::optional<table::SampledItem> item(std::move(items_->front()));
+    items_->pop_front();
+    return item;
+  }
+
+ private:
+  std::deque<table::SampledItem>* const items_;
+  int64_t* const requested_;
+};
+
+TEST(BatchStreamOfSamplesTest, AsksForWhatIsMissingOnce) {
+  std::deque<table::SampledItem> items;
+  int64_t requested = 0;
+  const auto stream = NewBatchStreamOfSamples(std::make_unique<FakeSamples>(&items, &requested));
+  const auto add = [&](int n) {
+    for (int i = 0; i < n; ++i) items.push_back({{1, 1, 1, {}, Steps({1})}, 1, 1, false});
+  };
+  add(3);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(stream->Next(5, Soon()).status()));
+  EXPECT_EQ(requested, 5);
+  EXPECT_EQ(stream->held(), 3);
+  add(2);
+  EXPECT_EQ(stream->Next(5, Late())->size(), 5u);
+  EXPECT_EQ(requested, 5);
+  EXPECT_EQ(stream->held(), 0);
+  EXPECT_TRUE(absl::IsUnimplemented(stream->Seed(1)));
+  stream->Cancel();
+  EXPECT_TRUE(absl::IsCancelled(stream->Next(1, Late()).status()));
+}
+
+TEST(BatchStreamOfSamplesTest, ASmallerBatchLeavesTheRestForTheNext) {
+  std::deque<table::SampledItem> items;
+  int64_t requested = 0;
+  const auto stream = NewBatchStreamOfSamples(std::make_unique<FakeSamples>(&items, &requested));
+  for (int i = 0; i < 4; ++i) items.push_back({{1, 1, 1, {}, Steps({1})}, 1, 1, false});
+  EXPECT_FALSE(stream->Next(6, Soon()).ok());
+  EXPECT_EQ(stream->Next(3, Late())->size(), 3u);
+  EXPECT_EQ(stream->held(), 1);
+}
+
+}  // namespace
+}  // namespace gear_reverb::client

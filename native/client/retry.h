@@ -1,0 +1,22 @@
+// Whether to go on after a server was UNAVAILABLE.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace gear_reverb::client {
+
+// Thread-compatible.
+class Retry {
+ public:
+  // OK, after a moment, if another try is worth it: `status` is UNAVAILABLE, and has been for less
+  // than ConnectPatience() since the last success. Otherwise `status`; DEADLINE_EXCEEDED by
+  // `deadline`; CANCELLED when the host program interrupts.
+  absl::Status Recover(const absl::Status& status, absl::Time deadline);
+  void Succeeded() { failing_since_ = absl::InfiniteFuture(); }
+
+ private:
+  absl::Time failing_since_ = absl::InfiniteFuture();
+};
+
+}  // namespace gear_reverb::client

@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "native/base/status.h"
+#include "native/client/shm_batches.h"
+#include "native/client/shm_streams.h"
+#include "native/table/table.h"
+
+namespace gear_reverb::client {
+namespace {
+
+// Reads answers in the thread that asks for samples.
+class ShmSampleStream final : public SampleStream {
+ public:
+  ShmSampleStream(std::shared_ptr<ShmControl> control, const std::string& table,
+                  absl::Duration timeout)
+      : control_(std::move(control)), table_(table), timeout_(timeout) {}
+
+  // Samples that were given out keep the connection, and with it what they point to.
+  ~ShmSampleStream() override { control_->Cancel(); }
+
+  void Request(int64_t n) override {
+    shm::DrawRequest request;
+    request.table = table_;
+    request.n = n;
+    request.timeout = timeout_;
+    // A failure is also what the next read meets.
+    if (absl::Status sent = control_->Request(std::move(request)); !sent.ok() && end_.ok()) {
+      end_ = std::move(sent);
+    }
+  }
+
+  absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) override {
+    while (samples_.empty()) {
+      if (!end_.ok()) return end_;
+      auto answer = control_->Next(wait_until);
+      if (!answer.ok()) {
+        // An interrupted wait can be taken up again.
+        if (!absl::IsCancelled(answer.status())) end_ = answer.status();
+        return answer.status();
+      }
+      if (!answer->has_value()) return std::nullopt;
+      if (!(*answer)->failed.ok()) {
+        end_ = (*answer)->failed;
+        continue;
+      }
+      for (const batch::DrawnBatch& group : (*answer)->groups) {
+        GR_ASSIGN_OR_RETURN(auto samples, ToSamples(group));
+        for (table::SampledItem& sample : samples) samples_.push_back(std::move(sample));
+      }
+    }
+    std::optional<table::SampledItem> sample(std::move(samples_.front()));
+    samples_.pop_front();
+    return sample;
+  }
+
+ private:
+  const std::shared_ptr<ShmControl> control_;
+  const std::string table_;
+  const absl::Duration timeout_;
+  std::deque<table::SampledItem> samples_;
+  absl::Status end_;
+};
+
+class ShmBatchStream final : public BatchStream {
+ public:
+  ShmBatchStream(std::shared_ptr<ShmControl> control, const std::string& table)
+      : control_(std::move(control)), table_(table) {}
+  ~ShmBatchStream() override { control_->Cancel(); }
+
+  absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) override {
+    while (held() < n) {
+      if (!asked_) GR_RETURN_IF_ERROR(Ask(n - held(), deadline));
+      GR_ASSIGN_OR_RETURN(auto answer, control_->Next(GraceAfter(deadline)));
+      if (!answer.has_value()) return absl::DeadlineExceededError(table::kRateLimiterTimeout);
+      asked_ = false;
+      if (absl::IsDeadlineExceeded(answer->failed) && absl::Now() < deadline) continue;
+      GR_RETURN_IF_ERROR(answer->failed);
+      for (batch::DrawnBatch& group : answer->groups) GR_RETURN_IF_ERROR(Take(std::move(group)));
+    }
+    batch::DrawnBatch rest;
+    if (held() > n) rest = SplitOff(&kept_, n);  // A smaller batch than the one before it.
+    return std::exchange(kept_, std::move(rest));
+  }
+
+  absl::Status Seed(uint64_t seed) override {
+    seed_ = seed;
+    return absl::OkStatus();
+  }
+
+  int64_t held() const override { return kept_.size(); }
+  void Cancel() override { control_->Cancel(); }
+  bool cancellable() const override { return true; }
+
+ private:
+  // The server keeps the deadline, and a late answer is one for the next call.
+  static absl::Time GraceAfter(absl::Time deadline) { return deadline + absl::Milliseconds(50); }
+
+  absl::Status Ask(int64_t n, absl::Time deadline) {
+    shm::DrawRequest request;
+    request.table = table_;
+    request.n = n;
+    request.once = true;
+    request.seed = std::exchange(seed_, std::nullopt);
+    if (deadline != absl::InfiniteFuture()) {
+      request.timeout = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    }
+    GR_RETURN_IF_ERROR(control_->Request(std::move(request)));
+    asked_ = true;
+    return absl::OkStatus();
+  }
+
+  // Items that do not match are lost, as they would be in a batch.
+  absl::Status Take(batch::DrawnBatch group) {
+    absl::Status appended = group.columns.empty()
+                                ? base::InvalidArgument("Item ", group.keys[0], " has no data.")
+                                : Append(std::move(group), &kept_);
+    if (!appended.ok()) kept_ = {};
+    return appended;
+  }
+
+  const std::shared_ptr<ShmControl> control_;
+  const std::string table_;
+  batch::DrawnBatch kept_;  // Drawn, and not yet enough.
+  std::optional<uint64_t> seed_;
+  bool asked_ = false;  // An answer is on its way.
+};
+
+}  // namespace
+
+std::unique_ptr<SampleStream> NewShmSampleStream(std::shared_ptr<ShmControl> control,
+                                                 const std::string& table,
+                                                 absl::Duration rate_limiter_timeout) {
+  return std::make_unique<ShmSampleStream>(std::move(control), table, rate_limiter_timeout);
+}
+
+std::unique_ptr<BatchStream> NewShmBatchStream(std::shared_ptr<ShmControl> control,
+                                               const std::string& table) {
+  return std::make_unique<ShmBatchStream>(std::move(control), table);
+}
+
+}  // namespace gear_reverb::client

@@ -1,0 +1,13 @@
+# The programs of fuzz/, one per file, for clang's libFuzzer. The target `fuzzers` builds them.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  message(FATAL_ERROR "GEAR_REVERB_FUZZERS needs clang: -DCMAKE_CXX_COMPILER=clang++")
+endif()
+file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*_fuzzer.cc)
+add_custom_target(fuzzers)
+foreach(source IN LISTS fuzzers)
+  get_filename_component(name ${source} NAME_WE)
+  add_executable(${name} EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(${name} PRIVATE gr_server)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
+endforeach()

@@ -1,0 +1,104 @@
+#include "native/kernels/copy_bytes.h"
+
+#include <initializer_list>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
+
+namespace gear_reverb::kernels {
+namespace {
+
+// Smaller pieces cost less by memcpy: starting to stream takes a while.
+constexpr size_t kSmallestString = size_t{32} << 10, kSmallestNonTemporal = size_t{2} << 10;
+
+#if defined(__x86_64__)
+
+constexpr size_t kLine = 64;
+
+bool HasFastStrings() {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & (1u << 9)) != 0;
+}
+
+void CopyString(std::byte* to, const std::byte* from, size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+// Both copy `lines` lines; `to` is aligned, `from` need not be.
+__attribute__((target("avx2"))) void StreamAvx2(std::byte* to, const std::byte* from,
+                                                size_t lines) {
+  for (; lines > 0; --lines, to += kLine, from += kLine) {
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), low);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 32), high);
+  }
+}
+
+__attribute__((target("avx512f"))) void StreamAvx512(std::byte* to, const std::byte* from,
+                                                     size_t lines) {
+  for (; lines > 0; --lines, to += kLine, from += kLine) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+  }
+}
+
+void CopyNonTemporal(std::byte* to, const std::byte* from, size_t bytes) {
+  static const auto stream_lines = __builtin_cpu_supports("avx512f") ? StreamAvx512 : StreamAvx2;
+  const size_t head = -reinterpret_cast<uintptr_t>(to) % kLine;
+  std::memcpy(to, from, head);
+  const size_t body = (bytes - head) / kLine * kLine;
+  stream_lines(to + head, from + head, body / kLine);
+  std::memcpy(to + head + body, from + head + body, bytes - head - body);
+}
+
+#endif
+
+}  // namespace
+
+bool IsSupported(Streaming way) {
+#if defined(__x86_64__)
+  if (way == Streaming::kString) return HasFastStrings();
+  if (way == Streaming::kNonTemporal) return __builtin_cpu_supports("avx2");
+#endif
+  return way == Streaming::kPlain;
+}
+
+Streaming BestStreaming() {
+  static const Streaming best = [] {
+    for (const Streaming way : {Streaming::kString, Streaming::kNonTemporal}) {
+      if (IsSupported(way)) return way;
+    }
+    return Streaming::kPlain;
+  }();
+  return best;
+}
+
+size_t StreamingPaysFromBytes(Streaming way) {
+  switch (way) {
+    case Streaming::kString: return size_t{2} << 20;
+    // What goes past the caches is slower until it would not have fitted them.
+    case Streaming::kNonTemporal: return size_t{32} << 20;
+    case Streaming::kPlain: break;
+  }
+  return SIZE_MAX;
+}
+
+void CopyStreaming(Streaming way, std::byte* to, const std::byte* from, size_t bytes) {
+#if defined(__x86_64__)
+  if (way == Streaming::kString && bytes >= kSmallestString) return CopyString(to, from, bytes);
+  if (way == Streaming::kNonTemporal && bytes >= kSmallestNonTemporal) {
+    return CopyNonTemporal(to, from, bytes);
+  }
+#endif
+  CopySmall(to, from, bytes);
+}
+
+void FinishStreaming() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace gear_reverb::kernels

@@ -1,0 +1,60 @@
+// The two ways of copying one piece: through the caches, and past them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace gear_reverb::kernels {
+
+// Meant for small pieces: no call up to 64 bytes.
+inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
+  // The first and the last bytes of a size class may overlap; all are read before one is written.
+  const auto copy_ends = [&](auto part) {
+    decltype(part) first, last;
+    std::memcpy(&first, from, sizeof(part));
+    std::memcpy(&last, from + bytes - sizeof(part), sizeof(part));
+    std::memcpy(to, &first, sizeof(part));
+    std::memcpy(to + bytes - sizeof(part), &last, sizeof(part));
+  };
+  struct Bytes16 {
+    uint64_t halves[2];
+  };
+  struct Bytes32 {
+    uint64_t quarters[4];
+  };
+  if (bytes > 64) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes > 32) {
+    copy_ends(Bytes32{});
+  } else if (bytes >= 16) {
+    copy_ends(Bytes16{});
+  } else if (bytes >= 8) {
+    copy_ends(uint64_t{});
+  } else if (bytes >= 4) {
+    copy_ends(uint32_t{});
+  } else if (bytes >= 2) {
+    copy_ends(uint16_t{});
+  } else if (bytes == 1) {
+    *to = *from;
+  }
+}
+
+// Ways of copying that do not read the destination's lines before they write them, nor (the second)
+// leave them in the caches.
+enum class Streaming {
+  kPlain,        // memcpy: for processors that have neither of the others.
+  kString,       // "rep movsb" where it is fast (ERMS): the processor picks the way by itself.
+  kNonTemporal,  // Non-temporal stores, AVX2 or AVX-512.
+};
+bool IsSupported(Streaming way);
+// The best one of this processor.
+Streaming BestStreaming();
+// The size of a whole gather from which on streaming beats memcpy.
+size_t StreamingPaysFromBytes(Streaming way);
+
+// Call FinishStreaming in the same thread before another one may read what was copied.
+void CopyStreaming(Streaming way, std::byte* to, const std::byte* from, size_t bytes);
+void FinishStreaming();
+
+}  // namespace gear_reverb::kernels

@@ -1,0 +1,94 @@
+// Gather on the CPU: small gathers are a loop of copies; large ones are cut into blocks of equal
+// bytes, which threads take one after another.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "native/kernels/copy_bytes.h"
+#include "native/kernels/copy_pool.h"
+#include "native/kernels/gather.h"
+
+namespace gear_reverb::kernels {
+namespace {
+
+constexpr int kMostThreads = 8;
+// Below this, waking a thread costs more than it saves.
+constexpr size_t kThreadsFromBytes = size_t{1} << 20;
+constexpr size_t kBlockBytes = size_t{256} << 10;
+// Pieces of random places are cache misses: have several under way.
+constexpr size_t kAhead = 8;
+
+int ThreadsByDefault() {
+  static const int threads = [] {
+    int wanted;
+    const char* const text = std::getenv("GEAR_REVERB_GATHER_THREADS");
+    if (text != nullptr && absl::SimpleAtoi(text, &wanted) && wanted >= 1) return wanted;
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
+  }();
+  return threads;
+}
+
+void CopyAll(absl::Span<const Copy> copies) {
+  const size_t n = copies.size();
+  for (size_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) __builtin_prefetch(copies[i + kAhead].source);
+    CopySmall(copies[i].destination, copies[i].source, copies[i].bytes);
+  }
+}
+
+// Where a block starts: byte `offset` of a copy.
+struct BlockStart {
+  size_t copy;
+  size_t offset;
+};
+
+std::vector<BlockStart> CutIntoBlocks(absl::Span<const Copy> copies, size_t total_bytes) {
+  std::vector<BlockStart> starts;
+  starts.reserve(total_bytes / kBlockBytes + 1);
+  size_t to_skip = 0;  // Until the next start.
+  for (size_t i = 0; i < copies.size(); ++i) {
+    size_t offset = to_skip;
+    for (; offset < copies[i].bytes; offset += kBlockBytes) starts.push_back({i, offset});
+    to_skip = offset - copies[i].bytes;
+  }
+  return starts;
+}
+
+void CopyBlock(absl::Span<const Copy> copies, BlockStart start, Streaming way) {
+  size_t left = kBlockBytes;
+  for (size_t i = start.copy, offset = start.offset; left > 0 && i < copies.size();
+       ++i, offset = 0) {
+    const size_t bytes = std::min(left, copies[i].bytes - offset);
+    CopyStreaming(way, copies[i].destination + offset, copies[i].source + offset, bytes);
+    left -= bytes;
+  }
+}
+
+}  // namespace
+
+void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
+  size_t total_bytes = 0;
+  for (const Copy& copy : copies) total_bytes += copy.bytes;
+  if (total_bytes < kThreadsFromBytes) return CopyAll(copies);
+
+  const Streaming best = BestStreaming();
+  const Streaming way = total_bytes >= StreamingPaysFromBytes(best) ? best : Streaming::kPlain;
+  const std::vector<BlockStart> blocks = CutIntoBlocks(copies, total_bytes);
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    size_t block;
+    while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.size()) {
+      CopyBlock(copies, blocks[block], way);
+    }
+    FinishStreaming();
+  };
+  const int threads = options.threads > 0 ? options.threads : ThreadsByDefault();
+  const int helpers = static_cast<int>(std::min<size_t>(threads, blocks.size())) - 1;
+  if (helpers < 1) return work();
+  CopyPool::Get().Run(helpers, work);
+}
+
+}  // namespace gear_reverb::kernels

@@ -1,0 +1,310 @@
+// Samples, as leases on places in the arena, and new priorities.
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "native/base/philox.h"
+#include "native/base/status.h"
+#include "native/server/shm_session.h"
+#include "native/shm/control_records.h"
+#include "native/shm/encoding.h"
+#include "native/shm/sealed_memory.h"
+
+namespace gear_reverb::server {
+namespace {
+
+using shm::MessageType;
+
+// Of a request for a stream, drawn at a time: what is drawn counts as sampled even if the client
+// goes away.
+constexpr int64_t kMaxDraw = 64;
+constexpr size_t kMaxRequests = 1024;
+constexpr size_t kMaxLeases = size_t{1} << 20;
+
+// What a client holds of the server's memory.
+class Leases {
+ public:
+  using Trajectories = std::vector<storage::TrajectoryPtr>;
+
+  uint64_t Add(absl::Span<const table::SampledItem> items) {
+    Trajectories trajectories;
+    trajectories.reserve(items.size());
+    for (const table::SampledItem& item : items) trajectories.push_back(item.item.trajectory);
+    base::MutexLock lock(&mutex_);
+    leases_.emplace(++last_, std::move(trajectories));
+    return last_;
+  }
+
+  void Release(absl::Span<const uint64_t> ids) {
+    std::vector<Trajectories> released;  // Freed without the lock.
+    base::MutexLock lock(&mutex_);
+    for (uint64_t id : ids) {
+      const auto found = leases_.find(id);
+      if (found == leases_.end()) continue;
+      released.push_back(std::move(found->second));
+      leases_.erase(found);
+    }
+  }
+
+  size_t size() const {
+    base::MutexLock lock(&mutex_);
+    return leases_.size();
+  }
+
+ private:
+  mutable base::Mutex mutex_;
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<uint64_t, Trajectories> leases_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Which of the arena's segments the client has. Used by one draw at a time.
+class SharedSegments {
+ public:
+  SharedSegments(ShmSession* session, memory::Arena* arena) : session_(*session), arena_(*arena) {}
+
+  // Sends those of `needed` that the client has not. RESOURCE_EXHAUSTED if one cannot be shared.
+  absl::Status Share(const absl::flat_hash_set<uint32_t>& needed) {
+    ForgetGone();
+    for (uint32_t id : needed) {
+      if (!shared_.contains(id)) GR_RETURN_IF_ERROR(ShareOne(id));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status ShareOne(uint32_t id) {
+    for (const memory::SegmentView& segment : arena_.segments()) {
+      if (segment.id != id) continue;
+      if (segment.fd < 0) {
+        return absl::ResourceExhaustedError("The memory of the items is not shareable.");
+      }
+      GR_ASSIGN_OR_RETURN(shm::UniqueFd fd, shm::OpenReadOnly(segment.fd));
+      std::string body;
+      shm::Encoder(&body).Put(id);
+      if (!session_.Send(shm::MakeFrame(MessageType::kSegment, body), std::move(fd))) {
+        return absl::ResourceExhaustedError("A descriptor could not be passed.");
+      }
+      shared_.insert(id);
+      return absl::OkStatus();
+    }
+    return absl::ResourceExhaustedError("The items lie in another server's memory.");
+  }
+
+  void ForgetGone() {
+    const uint64_t version = arena_.segments_version();
+    if (version == version_) return;
+    version_ = version;
+    absl::flat_hash_set<uint32_t> gone = shared_;
+    for (const memory::SegmentView& segment : arena_.segments()) gone.erase(segment.id);
+    if (gone.empty()) return;
+    std::string body;
+    for (uint32_t id : gone) {
+      shm::Encoder(&body).Put(id);
+      shared_.erase(id);
+    }
+    session_.Send(shm::MakeFrame(MessageType::kGone, body));
+  }
+
+  ShmSession& session_;
+  memory::Arena& arena_;
+  absl::flat_hash_set<uint32_t> shared_;
+  uint64_t version_ = 0;
+};
+
+class ControlRole final : public ShmRole {
+ public:
+  ControlRole(ShmSession* session, std::shared_ptr<service::ReplayService> service)
+      : session_(*session), service_(std::move(service)), segments_(session, &service_->arena()) {}
+
+  absl::Status OnMessage(const shm::Frame& frame) override {
+    switch (frame.type) {
+      case MessageType::kDraw: return OnDraw(frame.body);
+      case MessageType::kMutate: return OnMutate(frame.body);
+      case MessageType::kRelease: {
+        shm::Decoder decoder(frame.body);
+        leases_.Release(decoder.GetArray<uint64_t>());
+        return decoder.done() ? absl::OkStatus()
+                              : base::InvalidArgument("The list of leases is malformed.");
+      }
+      case MessageType::kCancel: StopDrawing(); return absl::OkStatus();
+      default: break;
+    }
+    return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
+  }
+
+  absl::StatusOr<bool> Work() override {
+    Draw();
+    return false;
+  }
+
+  void OnEnded() override { StopDrawing(); }
+
+  bool Lends() override { return leases_.size() > 0; }
+
+ private:
+  void StopDrawing() {
+    std::shared_ptr<table::Table> table;
+    table::Table::WaitId wait_id;
+    {
+      base::MutexLock lock(&mutex_);
+      stopped_ = true;
+      requests_.clear();
+      table = table_;
+      wait_id = wait_id_;
+    }
+    if (wait_id != 0) table->Cancel(wait_id);
+  }
+
+  absl::Status OnDraw(absl::string_view body) {
+    GR_ASSIGN_OR_RETURN(shm::DrawRequest request, shm::DecodeDrawRequest(body));
+    leases_.Release(std::exchange(request.released, {}));
+    base::MutexLock lock(&mutex_);
+    if (requests_.size() >= kMaxRequests) {
+      return absl::ResourceExhaustedError("Too many requests for samples wait.");
+    }
+    requests_.push_back(std::move(request));
+    return absl::OkStatus();
+  }
+
+  absl::Status OnMutate(absl::string_view body) {
+    GR_ASSIGN_OR_RETURN(const shm::MutateRequest request, shm::DecodeMutateRequest(body));
+    const absl::Status status =
+        service_->MutatePriorities(request.table, request.updates, request.delete_keys);
+    session_.Send(StatusFrame(MessageType::kMutated, status));
+    return absl::OkStatus();
+  }
+
+  // Serves requests until none is left, a draw has to wait, or the client is slow to read.
+  void Draw() {
+    while (!session_.congested()) {
+      std::shared_ptr<table::Table> table;
+      int64_t n;
+      absl::Duration timeout;
+      std::shared_ptr<base::Philox> random;
+      {
+        base::MutexLock lock(&mutex_);
+        if (drawing_ || stopped_ || requests_.empty()) return;
+        const shm::DrawRequest& request = requests_.front();
+        if (absl::Status found = FindTable(request.table); !found.ok()) {
+          session_.Send(StatusFrame(MessageType::kFailed, found));
+          requests_.pop_front();
+          continue;
+        }
+        table = table_;
+        n = request.once ? request.n : std::min(request.n, kMaxDraw);
+        timeout = request.timeout;
+        if (const auto seed = std::exchange(requests_.front().seed, std::nullopt)) {
+          random_ = std::make_shared<base::Philox>(*seed);
+        }
+        random = random_;
+        drawing_ = in_call_ = true;
+        wait_id_ = 0;
+      }
+      const table::Table::WaitId id = table->SampleAsync(
+          n, absl::Now() + timeout,
+          [this, weak = session_.weak_from_this()](
+              absl::StatusOr<std::vector<table::SampledItem>> samples) {
+            if (const auto session = weak.lock()) OnSampled(std::move(samples));
+          },
+          random);
+      bool cancel;
+      {
+        base::MutexLock lock(&mutex_);
+        in_call_ = false;
+        if (!drawing_) continue;
+        wait_id_ = id;
+        cancel = stopped_;
+      }
+      if (cancel) table->Cancel(id);
+      return;  // OnSampled goes on.
+    }
+  }
+
+  absl::Status FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (table_ == nullptr || table_->name() != name) {
+      GR_ASSIGN_OR_RETURN(table_, service_->FindTable(name));
+    }
+    return absl::OkStatus();
+  }
+
+  void OnSampled(absl::StatusOr<std::vector<table::SampledItem>> samples) {
+    if (samples.ok()) {
+      if (absl::Status sent = SendDrawn(*samples); !sent.ok()) {
+        session_.EndWith(StatusFrame(MessageType::kRefused, sent));
+      }
+    } else {
+      session_.Send(StatusFrame(MessageType::kFailed, service_->Explain(samples.status())));
+    }
+    {
+      base::MutexLock lock(&mutex_);
+      drawing_ = false;
+      wait_id_ = 0;
+      if (!requests_.empty()) {
+        shm::DrawRequest& request = requests_.front();
+        if (samples.ok()) request.n -= static_cast<int64_t>(samples->size());
+        if (!samples.ok() || request.once || request.n <= 0) requests_.pop_front();
+      }
+      if (in_call_) return;  // Draw goes on by itself.
+    }
+    Draw();
+  }
+
+  absl::Status SendDrawn(absl::Span<const table::SampledItem> items) {
+    if (leases_.size() >= kMaxLeases) {
+      return absl::ResourceExhaustedError("Too many leases are outstanding.");
+    }
+    for (const table::SampledItem& item : items) {
+      if (!IsOurs(item)) {
+        return absl::ResourceExhaustedError("The items lie in another server's memory.");
+      }
+    }
+    const uint64_t lease = leases_.Add(items);
+    std::string body;
+    absl::flat_hash_set<uint32_t> segments;
+    shm::EncodeDrawn(lease, items, &body, &segments);
+    if (body.size() > shm::kMaxBodyBytes) {
+      return absl::ResourceExhaustedError("The description of the items is too long.");
+    }
+    GR_RETURN_IF_ERROR(segments_.Share(segments));
+    session_.Send(shm::MakeFrame(MessageType::kDrawn, body));
+    return absl::OkStatus();
+  }
+
+  // Tables can go from one server to another, and bring along what they hold.
+  bool IsOurs(const table::SampledItem& item) const {
+    if (item.item.trajectory == nullptr) return true;
+    for (const storage::TrajectoryColumn& column : item.item.trajectory->columns) {
+      for (const storage::ChunkSlice& slice : column.slices) {
+        const memory::Block& block = slice.source().data;
+        if (block.size() > 0 && !block.IsOf(service_->arena())) return false;
+      }
+    }
+    return true;
+  }
+
+  ShmSession& session_;
+  const std::shared_ptr<service::ReplayService> service_;
+  Leases leases_;
+  SharedSegments segments_;
+
+  base::Mutex mutex_;
+  std::shared_ptr<table::Table> table_ ABSL_GUARDED_BY(mutex_);   // Of the last draw.
+  std::shared_ptr<base::Philox> random_ ABSL_GUARDED_BY(mutex_);  // Null: the table's own.
+  std::deque<shm::DrawRequest> requests_ ABSL_GUARDED_BY(mutex_);
+  table::Table::WaitId wait_id_ ABSL_GUARDED_BY(mutex_) = 0;  // Of the draw that waits.
+  bool drawing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool in_call_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ShmRole> NewShmControlRole(ShmSession* session,
+                                           std::shared_ptr<service::ReplayService> service) {
+  return std::make_unique<ControlRole>(session, std::move(service));
+}
+
+}  // namespace gear_reverb::server

@@ -1,0 +1,338 @@
+// An insert stream over a ring: chunks and items in, keys of inserted items out.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "native/base/status.h"
+#include "native/base/timer.h"
+#include "native/server/shm_session.h"
+#include "native/service/insert_session.h"
+#include "native/shm/insert_records.h"
+#include "native/shm/ring.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace gear_reverb::server {
+namespace {
+
+// Back-pressure: with this many items waiting for the rate limiter no more is read.
+constexpr int kMaxPendingItems = 1000;
+// Items that go to their table together at most.
+constexpr size_t kItemsAtOnce = 64;
+// After so many bytes another session has its turn.
+constexpr size_t kTurnBytes = size_t{4} << 20;
+// Room is given back to the writer after so many bytes.
+constexpr size_t kPublishBytes = size_t{256} << 10;
+// A confirmation is sent at once if the last was so long ago; else it waits for company.
+constexpr auto kConfirmEvery = std::chrono::microseconds(50);
+// How long to look out for more before going to sleep.
+constexpr auto kPollFor = std::chrono::microseconds(50);
+
+void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// The one place where payload is copied on its way in.
+void CopyIn(memory::Block& block, size_t offset, const std::byte* from, size_t bytes) {
+  block.Write(offset, {from, bytes});
+}
+
+// Takes apart what comes through a ring. Headers and bodies are copied before they are looked at;
+// the bytes of chunks go straight to where they stay. Thread-compatible.
+class RecordReader {
+ public:
+  explicit RecordReader(service::InsertSession* session) : session_(*session) {}
+
+  enum class Event { kNeedMore, kChunk, kItem, kClose };
+
+  // Consumes what of `data` belongs to the current record.
+  absl::StatusOr<Event> Step(const std::byte* data, size_t readable, size_t* consumed) {
+    Source source{data, readable};
+    absl::StatusOr<Event> event = Read(source);
+    *consumed = readable - source.bytes;
+    return event;
+  }
+
+  // The body of the item that Step found last.
+  absl::string_view body() const { return body_; }
+
+ private:
+  struct Source {
+    const std::byte* data;
+    size_t bytes;
+
+    const std::byte* Take(size_t n) {
+      const std::byte* taken = data;
+      data += n;
+      bytes -= n;
+      return taken;
+    }
+  };
+
+  absl::StatusOr<Event> Read(Source& source) {
+    if (header_bytes_ < sizeof(header_)) {
+      const size_t bytes = std::min(source.bytes, sizeof(header_) - header_bytes_);
+      std::memcpy(reinterpret_cast<std::byte*>(&header_) + header_bytes_, source.Take(bytes),
+                  bytes);
+      header_bytes_ += bytes;
+      if (header_bytes_ < sizeof(header_)) return Event::kNeedMore;
+      if (header_.bytes > shm::kMaxRecordBytes) {
+        return base::InvalidArgument("A record of ", header_.bytes, " bytes is too long.");
+      }
+      body_.clear();
+    }
+    const size_t bytes = std::min(source.bytes, header_.bytes - body_.size());
+    body_.append(reinterpret_cast<const char*>(source.Take(bytes)), bytes);
+    if (body_.size() < header_.bytes) return Event::kNeedMore;
+    switch (static_cast<shm::RecordKind>(header_.kind)) {
+      case shm::RecordKind::kChunk: return ReadChunk(source);
+      case shm::RecordKind::kItem: header_bytes_ = 0; return Event::kItem;
+      case shm::RecordKind::kClose: header_bytes_ = 0; return Event::kClose;
+    }
+    return base::InvalidArgument("Unknown kind of record ", header_.kind, ".");
+  }
+
+  absl::StatusOr<Event> ReadChunk(Source& source) {
+    if (!in_payload_) {
+      GR_ASSIGN_OR_RETURN(chunk_, shm::DecodeChunk(body_));
+      columns_.clear();
+      for (const shm::ChunkRecord::Column& column : chunk_.columns) {
+        GR_ASSIGN_OR_RETURN(memory::Block block, session_.service().arena().Allocate(column.bytes));
+        columns_.push_back({column.dtype, column.shape, std::move(block)});
+      }
+      in_payload_ = true;
+      column_ = filled_ = 0;
+    }
+    for (; column_ < columns_.size(); ++column_, filled_ = 0) {
+      memory::Block& block = columns_[column_].data;
+      const size_t bytes = std::min(source.bytes, block.size() - filled_);
+      if (bytes > 0) CopyIn(block, filled_, source.Take(bytes), bytes);
+      filled_ += bytes;
+      if (filled_ < block.size()) return Event::kNeedMore;
+    }
+    in_payload_ = false;
+    header_bytes_ = 0;
+    GR_ASSIGN_OR_RETURN(
+        storage::ChunkPtr chunk,
+        storage::Chunk::Create(chunk_.key, chunk_.range, std::exchange(columns_, {})));
+    session_.AddChunk(std::move(chunk));
+    return Event::kChunk;
+  }
+
+  service::InsertSession& session_;
+  shm::RecordHeader header_{};
+  size_t header_bytes_ = 0;
+  std::string body_;
+  // Of a chunk whose bytes are coming in.
+  bool in_payload_ = false;
+  shm::ChunkRecord chunk_;
+  std::vector<storage::ChunkColumn> columns_;
+  size_t column_ = 0, filled_ = 0;
+};
+
+class InsertRole final : public ShmRole {
+ public:
+  InsertRole(ShmSession* session, std::shared_ptr<service::ReplayService> service,
+             std::unique_ptr<shm::RingConsumer> ring)
+      : session_(*session),
+        inserts_(std::move(service)),
+        ring_(std::move(ring)),
+        records_(&inserts_) {}
+
+  absl::Status OnMessage(const shm::Frame& frame) override {
+    if (frame.type == shm::MessageType::kDoorbell) return absl::OkStatus();  // Work follows.
+    return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
+  }
+
+  absl::StatusOr<bool> Work() override {
+    {
+      base::MutexLock lock(&mutex_);
+      working_ = true;
+    }
+    absl::StatusOr<bool> more = Drain();
+    AddItems();
+    bool over, resume;
+    std::vector<uint64_t> confirmed;
+    {
+      base::MutexLock lock(&mutex_);
+      working_ = false;
+      confirmed.swap(confirmed_);
+      over = closing_ && pending_items_ == 0;
+      resume = TakeResume();
+    }
+    Confirm(confirmed);
+    if (over && more.ok()) session_.End(absl::OkStatus());
+    if (more.ok() && resume) return true;
+    return more;
+  }
+
+ private:
+  // Until there is nothing more, or the turn is over (true).
+  absl::StatusOr<bool> Drain() {
+    size_t turn = 0;
+    while (turn < kTurnBytes) {
+      if (session_.ended() || session_.congested() || Full()) return false;
+      GR_ASSIGN_OR_RETURN(const size_t readable, ring_->Readable());
+      if (readable > 0) {
+        GR_RETURN_IF_ERROR(Consume(readable));
+        turn += readable;
+        continue;
+      }
+      AddItems();
+      ConfirmIfDue();
+      if (turn > 0 && Poll()) continue;
+      if (ring_->Sleep()) return false;
+    }
+    return true;
+  }
+
+  absl::Status Consume(size_t readable) {
+    while (readable > 0) {
+      if (closed_) return base::InvalidArgument("A record follows the last.");
+      size_t part = 0;
+      while (part < std::min(readable, kPublishBytes) && !closed_) {
+        size_t consumed;
+        GR_ASSIGN_OR_RETURN(
+            const RecordReader::Event event,
+            records_.Step(ring_->data(), std::min(readable, kPublishBytes) - part, &consumed));
+        ring_->Advance(consumed);
+        part += consumed;
+        if (event == RecordReader::Event::kItem) GR_RETURN_IF_ERROR(AddItem());
+        closed_ = event == RecordReader::Event::kClose;
+      }
+      readable -= part;
+      if (ring_->Publish()) session_.Send(shm::MakeFrame(shm::MessageType::kDoorbell));
+    }
+    if (!closed_) return absl::OkStatus();
+    AddItems();
+    base::MutexLock lock(&mutex_);
+    closing_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::Status AddItem() {
+    GR_ASSIGN_OR_RETURN(
+        shm::ItemRecord record,
+        shm::DecodeItem(records_.body(), [this](uint64_t key) { return inserts_.FindChunk(key); }));
+    service::InsertSession::NewItem item;
+    GR_ASSIGN_OR_RETURN(item.table, inserts_.FindTable(std::string(record.table)));
+    item.insertion.item.key = record.key;
+    item.insertion.item.priority = record.priority;
+    item.insertion.item.trajectory = std::move(record.trajectory);
+    item.insertion.done = [this, weak = session_.weak_from_this(),
+                           key = record.key](absl::Status status) {
+      if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
+    };
+    GR_RETURN_IF_ERROR(inserts_.KeepOnly(record.keep_chunk_keys));
+    items_.push_back(std::move(item));
+    if (items_.size() >= kItemsAtOnce) {
+      AddItems();
+      ConfirmIfDue();
+    }
+    return absl::OkStatus();
+  }
+
+  void AddItems() {
+    if (items_.empty()) return;
+    {
+      base::MutexLock lock(&mutex_);
+      pending_items_ += static_cast<int>(items_.size());
+    }
+    inserts_.AddItems(std::exchange(items_, {}));
+  }
+
+  void OnItemDone(uint64_t key, absl::Status status) {
+    if (!status.ok()) return session_.End(inserts_.service().Explain(std::move(status)));
+    std::vector<uint64_t> confirmed;
+    bool over, resume;
+    {
+      base::MutexLock lock(&mutex_);
+      --pending_items_;
+      confirmed_.push_back(key);
+      if (working_) return;  // Work sends it.
+      confirmed.swap(confirmed_);
+      over = closing_ && pending_items_ == 0;
+      resume = TakeResume();
+    }
+    Confirm(confirmed);
+    if (over) session_.End(absl::OkStatus());
+    if (resume) session_.Schedule();
+  }
+
+  void Confirm(absl::Span<const uint64_t> keys) {
+    if (keys.empty()) return;
+    session_.Send(shm::MakeFrame(
+        shm::MessageType::kConfirmed,
+        {reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(uint64_t)}));
+  }
+
+  void ConfirmIfDue() {
+    const auto now = base::SteadyNow();
+    if (now - last_confirmed_ < kConfirmEvery) return;
+    std::vector<uint64_t> confirmed;
+    {
+      base::MutexLock lock(&mutex_);
+      confirmed.swap(confirmed_);
+    }
+    if (confirmed.empty()) return;
+    last_confirmed_ = now;
+    Confirm(confirmed);
+  }
+
+  // Looks out for more for a while, if a thread can be spared; whether there is.
+  bool Poll() {
+    if (!session_.MayPoll()) return false;
+    const auto until = base::SteadyNow() + kPollFor;
+    bool found = false;
+    while (!found && base::SteadyNow() < until) {
+      for (int i = 0; i < 32; ++i) Pause();
+      const absl::StatusOr<size_t> readable = ring_->Readable();
+      found = !readable.ok() || *readable > 0;
+    }
+    session_.EndPolling();
+    return found;
+  }
+
+  bool Full() {
+    base::MutexLock lock(&mutex_);
+    full_ = pending_items_ >= kMaxPendingItems;
+    return full_;
+  }
+  // Whether reading was given up and is to be taken up again.
+  bool TakeResume() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!full_ || pending_items_ > kMaxPendingItems / 2) return false;
+    full_ = false;
+    return true;
+  }
+
+  ShmSession& session_;
+  // Of the thread that works.
+  service::InsertSession inserts_;
+  const std::unique_ptr<shm::RingConsumer> ring_;
+  RecordReader records_;
+  std::vector<service::InsertSession::NewItem> items_;  // Checked, and not yet with their tables.
+  base::SteadyTime last_confirmed_{};
+  bool closed_ = false;  // The last record was read.
+
+  base::Mutex mutex_;
+  int pending_items_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<uint64_t> confirmed_ ABSL_GUARDED_BY(mutex_);
+  bool working_ ABSL_GUARDED_BY(mutex_) = false;
+  bool full_ ABSL_GUARDED_BY(mutex_) = false;     // Reading was given up for pending items.
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // Ends with the last confirmation.
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ShmRole>> NewShmInsertRole(
+    ShmSession* session, std::shared_ptr<service::ReplayService> service, shm::UniqueFd ring) {
+  GR_ASSIGN_OR_RETURN(auto consumer, shm::RingConsumer::Open(std::move(ring)));
+  return std::make_unique<InsertRole>(session, std::move(service), std::move(consumer));
+}
+
+}  // namespace gear_reverb::server

@@ -1,0 +1,23 @@
+"""A server in a process of its own, and a client of it that no variable steers."""
+
+import pytest
+from servers import VARIABLE, end, start_server
+
+import gear_reverb
+
+
+@pytest.fixture(autouse=True)
+def nothing_forced(monkeypatch):
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+@pytest.fixture
+def remote():
+    process, port = start_server()
+    yield process, port
+    end(process)
+
+
+@pytest.fixture
+def client(remote):
+    return gear_reverb.Client(f"localhost:{remote[1]}")

@@ -1,0 +1,306 @@
+"""The shared-memory data plane: its failures, strangers, and the ways around it."""
+
+import os
+import resource
+import signal
+import socket
+import struct
+import time
+
+import numpy as np
+import pytest
+from servers import (
+    SECONDS,
+    SERVER,
+    VARIABLE,
+    end,
+    finish,
+    sample,
+    shared_bytes,
+    start,
+    start_server,
+    wait_until,
+)
+from tables import make_table
+
+import gear_reverb
+
+pytestmark = pytest.mark.other_plane
+
+
+def test_a_killed_client_loses_its_leases(remote, client):
+    process, port = remote
+    client.insert([np.uint8(1)], {"q": 1.0})
+    client.insert([np.zeros(80_000_000, np.uint8)], {"q": 1.0})
+    # Both items leave the queue for this client, which looks at the first only.
+    reader = start(f"""
+        import time
+        import gear_reverb as reverb
+        client = reverb.Client("localhost:{port}")
+        assert client.data_plane == "shared-memory"
+        sampler = client._client.NewSampler("q", 2, 2, -1)
+        sampler.GetNextTrajectory()
+        print("holds", flush=True)
+        time.sleep(1000)
+    """)
+    assert reader.stdout.readline() == "holds\n", reader.stderr.read()
+    wait_until(lambda: client.server_info()["q"].current_size == 0)
+    assert shared_bytes(process.pid) > 80_000_000, "the client may be reading"
+    end(reader)
+    wait_until(lambda: shared_bytes(process.pid) < 80_000_000)
+
+
+def test_a_killed_writer_leaves_whole_items(remote, client):
+    writer = start(f"""
+        import numpy as np
+        import gear_reverb as reverb
+        writer = reverb.Client("localhost:{remote[1]}").trajectory_writer(1)
+        i = 0
+        while True:
+            writer.append([np.full(3000, i, np.int64)])
+            writer.create_item("t", 1.0, [writer.history[0][-1:]])
+            i += 1
+            if i == 2000:
+                print("going", flush=True)
+    """)
+    assert writer.stdout.readline() == "going\n", writer.stderr.read()
+    end(writer)
+    for item in client.sample("t", 50, emit_timesteps=False):
+        assert len(set(item.data[0].flat)) == 1
+    client.insert([1], {"u": 1.0})
+    assert sample(client, "u").data[0][0] == 1
+
+
+def test_a_killed_server_is_an_error_and_no_hang(remote, client):
+    process, _ = remote
+    client.insert([1], {"t": 1.0})
+    writer = client.trajectory_writer(1)
+    writer.append([1])
+    writer.create_item("t", 1.0, [writer.history[0][-1:]])
+    writer.flush()
+    end(process)
+    started = time.monotonic()
+    with pytest.raises(gear_reverb.ReverbError):
+        next(client.sample("t"))
+    with pytest.raises(gear_reverb.ReverbError):
+        client.update_priorities("t", [1], [1.0])
+    with pytest.raises(gear_reverb.ReverbError):
+        writer.append([1])
+        writer.create_item("t", 1.0, [writer.history[0][-1:]])
+        writer.flush()
+    assert time.monotonic() - started < SECONDS
+
+
+def test_a_server_that_comes_back_shares_memory_again(remote, client):
+    process, port = remote
+    assert client.data_plane == "shared-memory"
+    end(process)
+    again = start(SERVER.replace("2)])", f"2)], port={port})"))
+    try:
+        assert int(again.stdout.readline()) == port
+        wait_until(lambda: client.data_plane == "shared-memory")
+        client.insert([5], {"t": 1.0})
+        assert sample(client).data[0][0] == 5
+    finally:
+        end(again)
+
+
+def test_a_stopped_server_tells_blocked_calls(remote, client):
+    process, _ = remote
+    blocked = start(f"""
+        import gear_reverb as reverb
+        try:
+            next(reverb.Client("localhost:{remote[1]}").sample("t"))
+        except reverb.ReverbError as error:
+            print(type(error).__name__, flush=True)
+    """)
+    wait_until(lambda: client.server_info()["t"].waiting_samples == 1)
+    process.send_signal(signal.SIGTERM)
+    assert finish(blocked)[0] == 0
+    process.wait(SECONDS)
+
+
+# ---- what cannot be had ----
+
+
+def lowest_free_descriptor():
+    fd = os.open(os.devnull, os.O_RDONLY)
+    os.close(fd)
+    return fd
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["no socket", "no segment"])
+def test_a_client_without_descriptors_falls_back(remote, more):
+    process = start(f"""
+        import os, resource
+        import gear_reverb as reverb
+        client = reverb.Client("localhost:{remote[1]}")
+        client.insert([3], {{"t": 1.0}})
+        assert client.data_plane == "shared-memory"
+        for _ in range(10):
+            fd = os.open(os.devnull, os.O_RDONLY)
+            os.close(fd)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (fd + {more}, 4096))
+        [[step]] = client.sample("t")
+        print(step.data[0], client.data_plane, flush=True)
+    """)
+    code, out, err = finish(process)
+    assert code == 0, err
+    assert out.split()[0] == "3"
+
+
+def test_a_client_without_memory_for_a_ring_falls_back(remote, client):
+    process = start(f"""
+        import resource
+        import gear_reverb as reverb
+        client = reverb.Client("localhost:{remote[1]}")
+        assert client.data_plane == "shared-memory"
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+        client.insert([3], {{"t": 1.0}})
+        print("inserted", flush=True)
+    """)
+    assert finish(process)[:2] == (0, "inserted\n")
+    assert sample(client).data[0][0] == 3
+
+
+def test_a_server_without_memory_to_share_is_used_over_grpc():
+    process = start(
+        """
+    import resource
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    """
+        + SERVER
+    )
+    port = int(process.stdout.readline())
+    try:
+        client = gear_reverb.Client(f"localhost:{port}")
+        client.insert([3], {"t": 1.0})
+        assert [sample(client).data[0][0] for _ in range(2)] == [3, 3]
+        assert client.data_plane == "grpc"
+    finally:
+        end(process)
+
+
+def test_a_server_without_descriptors_turns_clients_away(remote):
+    process, port = remote
+    client = gear_reverb.Client(f"localhost:{port}")
+    assert client.data_plane == "shared-memory"
+    client.insert([3], {"t": 1.0})
+    used = len(os.listdir(f"/proc/{process.pid}/fd"))
+    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used, used))
+    assert sample(client).data[0][0] == 3
+
+
+# ---- strangers ----
+
+
+def socket_name(pid):
+    """The abstract name that a server listens on."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}").removeprefix("socket:[").removesuffix("]"))
+    with open("/proc/net/unix") as sockets:
+        rows = [line.split() for line in sockets]
+    [name] = {
+        row[7] for row in rows if len(row) == 8 and row[6] in inodes and "@gear_reverb/" in row[7]
+    }
+    return name.removeprefix("@").encode()
+
+
+def connect(process):
+    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stranger.settimeout(SECONDS)
+    stranger.connect(b"\0" + socket_name(process.pid))
+    return stranger
+
+
+def frame(kind, body=b""):
+    return struct.pack("<II", kind, len(body)) + body
+
+
+def read_end(stranger):
+    """The last message, up to the end of the connection."""
+    data = b""
+    try:
+        while part := stranger.recv(1 << 16):
+            data += part
+    except ConnectionResetError:
+        pass
+    return data
+
+
+def test_a_foreign_token_is_refused(remote, client):
+    with connect(remote[0]) as stranger:
+        hello = struct.pack("<QIII", 0x3142565245523147, 1, 2, 16) + b"x" * 16
+        stranger.sendall(frame(1, hello))
+        assert b"token" in read_end(stranger)
+    assert client.data_plane == "shared-memory"
+
+
+def test_random_bytes_harm_nobody(remote, client):
+    client.insert([1], {"t": 1.0})
+    random = np.random.default_rng(0)
+    for _ in range(30):
+        with connect(remote[0]) as stranger:
+            try:
+                stranger.sendall(random.bytes(int(random.integers(1, 5000))))
+                stranger.shutdown(socket.SHUT_WR)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+            read_end(stranger)
+    assert sample(client).data[0][0] == 1
+
+
+def test_idle_strangers_hold_nobody_up(remote, client):
+    strangers = [connect(remote[0]) for _ in range(100)]
+    client.insert([1], {"t": 1.0})
+    assert sample(client).data[0][0] == 1
+    for stranger in strangers:
+        stranger.close()
+
+
+# ---- the variable ----
+
+
+def test_grpc_can_be_forced(remote, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "grpc")
+    client = gear_reverb.Client(f"localhost:{remote[1]}")
+    client.insert([1], {"t": 1.0})
+    assert client.data_plane == "grpc"
+    assert repr(client).endswith("data_plane=grpc")
+
+
+def test_a_server_told_grpc_offers_nothing_else(monkeypatch):
+    process, port = start_server(**{VARIABLE: "grpc"})
+    try:
+        assert gear_reverb.Client(f"localhost:{port}").data_plane == "grpc"
+        monkeypatch.setenv(VARIABLE, "shared-memory")
+        with pytest.raises(gear_reverb.ReverbError, match=f"{VARIABLE}.*does not offer"):
+            gear_reverb.Client(f"localhost:{port}").data_plane  # noqa: B018
+    finally:
+        end(process)
+
+
+def test_in_process_cannot_be_forced_upon_another_process(remote, monkeypatch):
+    monkeypatch.setenv(VARIABLE, "in-process")
+    client = gear_reverb.Client(f"localhost:{remote[1]}")
+    with pytest.raises(gear_reverb.ReverbError, match=f"{VARIABLE}.*not in this process"):
+        client.insert([1], {"t": 1.0})
+
+
+def test_shared_memory_can_be_forced_within_a_process(serve, monkeypatch):
+    address = serve(make_table()).server_address
+    monkeypatch.setenv(VARIABLE, "shared-memory")
+    client = gear_reverb.Client(address)
+    client.insert([1], {"t": 1.0})
+    assert client.data_plane == "shared-memory"
+    assert sample(client).data[0][0] == 1
+
+
+@pytest.mark.parametrize("value", ["rdma", "GRPC"])
+def test_another_value_is_refused(remote, monkeypatch, value):
+    monkeypatch.setenv(VARIABLE, value)
+    with pytest.raises(ValueError, match=f"{VARIABLE} is '{value}'"):
+        gear_reverb.Client(f"localhost:{remote[1]}").data_plane  # noqa: B018
+    with pytest.raises(ValueError, match=VARIABLE):
+        gear_reverb.Server([make_table()])

@@ -1,0 +1,48 @@
+"""Batches as tensors of other frameworks, over the same memory."""
+
+import numpy as np
+import pytest
+from batches import insert, queue
+
+from gear_reverb import _dtypes, _frameworks
+
+
+@pytest.mark.parametrize("out", ["torch", "jax", "tensorflow"])
+def test_frameworks_share_the_memory(serve, out):
+    framework = pytest.importorskip(out)
+    client = serve(queue())
+    columns = {
+        "a": np.arange(6, dtype=np.float32),
+        "b": np.array(True),
+        "c": np.int32(4),
+        "d": np.int64(5),
+    }
+    extra = {dtype.name: dtype for dtype in _dtypes.EXTRA_DTYPES}
+    if "bfloat16" in extra:
+        columns["e"] = np.array([1.5, -2], extra["bfloat16"])
+    insert(client, [[columns], [columns]], "q")
+    batch = client.sample_batch("q", 2, out=out, ragged="pad", beta=0.5, timeout=10)
+    assert isinstance(batch.info.key, np.ndarray)
+    kind = framework.Array if out == "jax" else framework.Tensor
+    for leaf, (name, value) in zip(batch.data, columns.items()):
+        if out == "jax" and name == "d":  # 64 bits.
+            assert isinstance(leaf, np.ndarray)
+        else:
+            assert isinstance(leaf, kind)
+            dtype = leaf.dtype.name if out == "tensorflow" else str(leaf.dtype)
+            assert dtype.removeprefix("torch.") == value.dtype.name
+        array = leaf.float().numpy() if name == "e" and out == "torch" else np.asarray(leaf)
+        expected = np.broadcast_to(value, (2, 1, *value.shape))
+        np.testing.assert_array_equal(array.astype(np.float64), expected.astype(np.float64))
+    assert isinstance(batch.lengths, kind)
+    assert isinstance(batch.weights, kind)
+
+
+@pytest.mark.parametrize("out", ["torch", "jax"])
+def test_frameworks_do_not_copy(out):
+    pytest.importorskip(out)
+    array = np.frombuffer(bytearray(4096 + 128), np.uint8)
+    array = array[-array.ctypes.data % 128 :][:4096].view(np.float32)  # As batches are aligned.
+    converted = _frameworks.converter(out)(array)
+    pointer = converted.data_ptr() if out == "torch" else converted.unsafe_buffer_pointer()
+    assert pointer == array.ctypes.data
