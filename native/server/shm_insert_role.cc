@@ -191,18 +191,23 @@ class InsertRole final : public ShmRole {
     return true;
   }
 
+  // Takes `readable` bytes from the ring, or fewer where too many items wait.
   absl::Status Consume(size_t readable) {
-    while (readable > 0) {
+    bool full = false;
+    while (readable > 0 && !full) {
       if (closed_) return base::InvalidArgument("A record follows the last.");
       size_t part = 0;
-      while (part < std::min(readable, kPublishBytes) && !closed_) {
+      while (part < std::min(readable, kPublishBytes) && !closed_ && !full) {
         size_t consumed;
         GR_ASSIGN_OR_RETURN(
             const RecordReader::Event event,
             records_.Step(ring_->data(), std::min(readable, kPublishBytes) - part, &consumed));
         ring_->Advance(consumed);
         part += consumed;
-        if (event == RecordReader::Event::kItem) GR_RETURN_IF_ERROR(AddItem());
+        if (event == RecordReader::Event::kItem) {
+          GR_RETURN_IF_ERROR(AddItem());
+          full = items_.empty() && Full();
+        }
         closed_ = event == RecordReader::Event::kClose;
       }
       readable -= part;
