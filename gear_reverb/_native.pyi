@@ -335,7 +335,7 @@ def cuda_gpus() -> list[dict[str, Any]]:
 def cuda_open_gpus() -> list[dict[str, Any]]:
     """Of every GPU that is in use, as `gear_reverb.cuda.stats` has it."""
 
-def cuda_self_test(gpu: int, seed: int) -> list[str]:
+def cuda_self_test(gpu: int, seed: int, rounds: int) -> list[str]:
     """What differed from the CPU's twin."""
 
 def cuda_measure_gather(

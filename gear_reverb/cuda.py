@@ -46,12 +46,13 @@ def stats() -> dict[str, Any]:
     return stats
 
 
-def self_test(gpu: int = 0, seed: int = 0) -> list[str]:
+def self_test(gpu: int = 0, seed: int = 0, rounds: int = 5) -> list[str]:
     """Runs the kernels on random cases and compares with what must come out; takes seconds.
 
     Args:
       gpu: Number of the GPU.
       seed: Of the cases.
+      rounds: Of random cases.
 
     Returns:
       What differed, one sentence each; empty if nothing did.
@@ -59,7 +60,7 @@ def self_test(gpu: int = 0, seed: int = 0) -> list[str]:
     Raises:
       RuntimeError: If the GPU cannot be used, or a call of CUDA fails.
     """
-    return _native.cuda_self_test(gpu, seed)
+    return _native.cuda_self_test(gpu, seed, rounds)
 
 
 def _version(number: int) -> tuple[int, int]:

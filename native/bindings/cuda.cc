@@ -52,8 +52,8 @@ py::list OpenGpus() {
   return list;
 }
 
-std::vector<std::string> SelfTest(int gpu, uint64_t seed) {
-  return WithoutGil([&] { return cuda::SelfTest(gpu, seed); });
+std::vector<std::string> SelfTest(int gpu, uint64_t seed, int rounds) {
+  return WithoutGil([&] { return cuda::SelfTest(gpu, seed, rounds); });
 }
 
 double MeasureGather(int gpu, const std::string& way, const std::string& place, uint64_t rows,
@@ -74,7 +74,8 @@ void DefineCuda(py::module_& module) {
   module.def("cuda_gpus", &Gpus);
   module.def("cuda_versions", &Versions);
   module.def("cuda_open_gpus", &OpenGpus);
-  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"));
+  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"),
+             py::arg("rounds"));
   module.def("cuda_measure_gather", &MeasureGather, py::arg("gpu"), py::arg("way"),
              py::arg("place"), py::arg("rows"), py::arg("pieces"), py::arg("piece_bytes"),
              py::arg("repeats"));
