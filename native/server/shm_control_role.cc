@@ -233,7 +233,7 @@ class ControlRole final : public ShmRole {
   void OnSampled(absl::StatusOr<std::vector<table::SampledItem>> samples) {
     if (samples.ok()) {
       if (absl::Status sent = SendDrawn(*samples); !sent.ok()) {
-        session_.EndWith(StatusFrame(MessageType::kRefused, sent));
+        session_.Refuse(sent);
       }
     } else {
       session_.Send(StatusFrame(MessageType::kFailed, service_->Explain(samples.status())));
