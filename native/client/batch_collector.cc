@@ -20,17 +20,20 @@ BatchCollector::~BatchCollector() {
     (void)stream_.release();  // Its threads are the parent's: ending it would wait for them.
     return;
   }
-  if (stream_ != nullptr) unused_ += stream_->held();
+  if (stream_ != nullptr) unused_ += stream_->End();
   if (unused_ > 0 && connection_ != nullptr) {
     // A server that is gone counts no more.
     connection_->ReportUnused(options_.table, unused_).IgnoreError();
   }
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
+absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
+                                              bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
   GR_ASSIGN_OR_RETURN(batch::DrawnBatch drawn, Draw(request.size, deadline));
   EndBatch();
+  // An error is one of the next call.
+  if (another && SeedStream().ok()) stream_->DrawAhead(request.size);
   absl::StatusOr<BatchPtr> batch = Gather(std::move(drawn), request);
   if (!batch.ok()) unused_ += request.size;
   return batch;
@@ -105,7 +108,7 @@ void BatchCollector::DropStream() {
     base::MutexLock lock(&mutex_);
     dropped = std::move(stream_);
   }
-  unused_ += dropped->held();
+  unused_ += dropped->End();
   seeded_ = false;
 }
 
