@@ -23,7 +23,7 @@ BatchCollector::~BatchCollector() {
     (void)gathers_.release();
     return;
   }
-  if (stream_ != nullptr) unused_ += stream_->held();
+  if (stream_ != nullptr) unused_ += stream_->End();
   if (kept_.has_value()) unused_ += kept_->size();
   if (unused_ > 0 && connection_ != nullptr) {
     // A server that is gone counts no more.
@@ -31,7 +31,8 @@ BatchCollector::~BatchCollector() {
   }
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
+absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
+                                              bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
   batch::DrawnBatch drawn;
   if (kept_.has_value() && static_cast<int64_t>(kept_->size()) == request.size) {
@@ -39,6 +40,8 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   } else {
     GR_ASSIGN_OR_RETURN(drawn, Draw(request.size, deadline));
     EndBatch();
+    // An error is one of the next call.
+    if (another && SeedStream().ok()) stream_->DrawAhead(request.size);
   }
   absl::StatusOr<BatchPtr> batch = Gather(drawn, request);
   if (absl::IsResourceExhausted(batch.status()) && !kept_.has_value()) {
@@ -118,7 +121,7 @@ void BatchCollector::DropStream() {
     base::MutexLock lock(&mutex_);
     dropped = std::move(stream_);
   }
-  unused_ += dropped->held();
+  unused_ += dropped->End();
   seeded_ = false;
 }
 

@@ -62,9 +62,11 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // RESOURCE_EXHAUSTED without memory; the next call of the same size tries again with the same items.
-  // When the server is UNAVAILABLE a new stream is tried for ConnectPatience().
-  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
+  // RESOURCE_EXHAUSTED without memory; the next call of the same size tries again with the same
+  // items. When the server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the
+  // next call will ask for the like, which may be drawn while this batch is gathered.
+  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
+                                bool another = false);
 
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
   void Cancel();
