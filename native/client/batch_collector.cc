@@ -172,8 +172,8 @@ absl::StatusOr<OnDevice> BatchCollector::GatherOnDevice(const batch::DrawnBatch&
   using Lease = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   auto lease = std::make_shared<const Lease>(drawn.lease, std::move(plan.numbers));
   OnDevice made;
-  GR_ASSIGN_OR_RETURN(made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes,
-                                                    std::move(lease)));
+  GR_ASSIGN_OR_RETURN(
+      made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes, std::move(lease)));
   made.columns = std::move(plan.columns);
   made.sides = std::move(plan.sides);
   made.lengths_agree = plan.lengths_agree;

@@ -57,8 +57,8 @@ class PinnedSegments {
   // Unregisters: no work of the device may be under way there.
   ~PinnedSegments();
 
-  // The device's address of all of [data, data + bytes), or null where that is not registered. Never
-  // waits for a registration.
+  // The device's address of all of [data, data + bytes), or null where that is not registered.
+  // Never waits for a registration.
   const std::byte* Find(const std::byte* data, uint64_t bytes);
 
   // Waits until every segment that there is has been tried.
