@@ -81,6 +81,7 @@ absl::Status InsertHere(service::ReplayService& service, const std::string& name
   ChunkMaker chunks(rows);
   std::vector<table::Item> items;
   items.reserve(std::min<size_t>(keys.size(), kItemsAtOnce + StackedRows::kMaxRows));
+  std::vector<storage::TrajectoryPtr> trajectories;
   int64_t inserted = 0;
   int64_t bytes = 0;
   for (int64_t begin = 0; begin < rows.size();) {
@@ -89,11 +90,13 @@ absl::Status InsertHere(service::ReplayService& service, const std::string& name
     GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk, chunks.Make(service.arena(), begin, end));
     chunk = service.chunks().Insert(std::move(chunk));
     bytes += chunk->bytes();
+    trajectories.resize(end - begin);
+    rows.Rows(chunk, absl::MakeSpan(trajectories));
     for (int64_t row = begin; row < end; ++row) {
       table::Item& item = items.emplace_back();
       item.key = keys[row];
       item.priority = priorities[row];
-      item.trajectory = rows.Row(chunk, row - begin);
+      item.trajectory = std::move(trajectories[row - begin]);
     }
     begin = end;
     if (items.size() < kItemsAtOnce && bytes < kBytesAtOnce && begin < rows.size()) continue;
