@@ -74,13 +74,13 @@ absl::Status InsertItems(table::Table& table, absl::Span<table::Item> items, abs
   return absl::OkStatus();
 }
 
-absl::Status InsertHere(service::ReplayService& service, const std::string& name,
-                        const StackedRows& rows, absl::Span<const uint64_t> keys,
-                        absl::Span<const double> priorities, absl::Time deadline) {
-  GR_ASSIGN_OR_RETURN(const auto table, service.FindTable(name));
+absl::Status InsertHere(service::ReplayService& service, const StackedItems& stacked,
+                        absl::Time deadline) {
+  GR_ASSIGN_OR_RETURN(const auto table, service.FindTable(stacked.table));
+  const StackedRows& rows = stacked.rows;
   ChunkMaker chunks(rows);
   std::vector<table::Item> items;
-  items.reserve(std::min<size_t>(keys.size(), kItemsAtOnce + StackedRows::kMaxRows));
+  items.reserve(std::min<size_t>(rows.size(), kItemsAtOnce + StackedRows::kMaxRows));
   std::vector<storage::TrajectoryPtr> trajectories;
   int64_t inserted = 0;
   int64_t bytes = 0;
@@ -94,8 +94,8 @@ absl::Status InsertHere(service::ReplayService& service, const std::string& name
     rows.Rows(chunk, absl::MakeSpan(trajectories));
     for (int64_t row = begin; row < end; ++row) {
       table::Item& item = items.emplace_back();
-      item.key = keys[row];
-      item.priority = priorities[row];
+      item.key = stacked.keys[row];
+      item.priority = stacked.priorities[row];
       item.trajectory = std::move(trajectories[row - begin]);
     }
     begin = end;
@@ -109,20 +109,24 @@ absl::Status InsertHere(service::ReplayService& service, const std::string& name
   return absl::OkStatus();
 }
 
-absl::Status SendAll(writer::ItemSender& sender, const std::string& table, const StackedRows& rows,
-                     absl::Span<const uint64_t> keys, absl::Span<const double> priorities,
-                     absl::Time deadline, int64_t* sent) {
+// Sends what is not confirmed; `sent` counts that.
+absl::Status SendRest(writer::ItemSender& sender, const StackedItems& items,
+                      const std::vector<bool>& confirmed, absl::Time deadline, int64_t* sent) {
+  const StackedRows& rows = items.rows;
   ChunkMaker chunks(rows);
   for (int64_t begin = 0; begin < rows.size();) {
     const int64_t end = rows.ChunkEnd(begin);
-    GR_RETURN_IF_ERROR(sender.WaitForRoom(deadline));
-    GR_ASSIGN_OR_RETURN(const storage::ChunkPtr chunk,
-                        chunks.Make(*memory::ProcessArena(), begin, end));
+    storage::ChunkPtr chunk;
     auto user = std::make_shared<const int>();  // Until the chunk's last row.
     for (int64_t row = begin; row < end; ++row) {
+      if (confirmed[row]) continue;
       GR_RETURN_IF_ERROR(sender.WaitForRoom(deadline));
+      if (chunk == nullptr) {
+        GR_ASSIGN_OR_RETURN(chunk, chunks.Make(*memory::ProcessArena(), begin, end));
+      }
       writer::OutgoingItem outgoing;
-      outgoing.item = {keys[row], table, priorities[row], rows.Row(chunk, row - begin)};
+      outgoing.item = {items.keys[row], items.table, items.priorities[row],
+                       rows.Row(chunk, row - begin)};
       outgoing.uses.push_back({chunk, row + 1 < end ? user : std::move(user)});
       GR_RETURN_IF_ERROR(sender.Submit(std::move(outgoing)));
       ++*sent;
@@ -132,20 +136,22 @@ absl::Status SendAll(writer::ItemSender& sender, const std::string& table, const
   return sender.WaitUntilAtMost(0, 0, deadline);
 }
 
-absl::Status InsertRemotely(const std::shared_ptr<Client>& client, const std::string& table,
-                            const StackedRows& rows, absl::Span<const uint64_t> keys,
-                            absl::Span<const double> priorities, absl::Time deadline) {
-  writer::SenderOptions options;
-  options.max_in_flight_items = kMaxInFlightItems;
-  options.max_in_flight_bytes = kMaxInFlightBytes;
-  options.max_unavailable = ConnectPatience();
-  writer::ItemSender sender(client, options);
-  int64_t sent = 0;
-  absl::Status status = SendAll(sender, table, rows, keys, priorities, deadline, &sent);
-  if (absl::IsDeadlineExceeded(status)) {
-    return Expired(sent - sender.stats().in_flight_items, rows.size());
+absl::Status InsertRemotely(const std::shared_ptr<Client>& client, Connection& connection,
+                            const StackedItems& items, absl::Time deadline) {
+  ConfirmedItems confirmed(items.size());
+  absl::Status status = connection.InsertStacked(items, deadline, &confirmed);
+  int64_t count = confirmed.count;
+  if (absl::IsUnavailable(status)) {
+    writer::SenderOptions options;
+    options.max_in_flight_items = kMaxInFlightItems;
+    options.max_in_flight_bytes = kMaxInFlightBytes;
+    options.max_unavailable = ConnectPatience();
+    writer::ItemSender sender(client, options);
+    int64_t sent = 0;
+    status = SendRest(sender, items, confirmed.rows, deadline, &sent);
+    count += sent - sender.stats().in_flight_items;
   }
-  return status;
+  return absl::IsDeadlineExceeded(status) ? Expired(count, items.size()) : status;
 }
 
 }  // namespace
@@ -170,10 +176,9 @@ absl::Status InsertBatch(const std::shared_ptr<Client>& client, const std::strin
     }
   }
   GR_RETURN_IF_ERROR(CheckSignature(table, signature.get(), rows));
-  if (const auto service = connection->local_service()) {
-    return InsertHere(*service, table, rows, keys, priorities, deadline);
-  }
-  return InsertRemotely(client, table, rows, keys, priorities, deadline);
+  const StackedItems items{table, rows, keys, priorities};
+  if (const auto service = connection->local_service()) return InsertHere(*service, items, deadline);
+  return InsertRemotely(client, *connection, items, deadline);
 }
 
 }  // namespace gear_reverb::client

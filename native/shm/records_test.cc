@@ -89,6 +89,17 @@ class RecordsTest : public ::testing::Test {
     EncodeChunk(*chunks_[0], &record);
     return Body(record);
   }
+  // Two items of two steps.
+  std::string RowsBody(int32_t row_steps = 2, bool squeeze = false) const {
+    std::vector<tensor::TensorView> columns;
+    for (const storage::ChunkColumn& column : chunks_[0]->columns()) {
+      columns.push_back(column.view());
+    }
+    std::string record;
+    EncodeRows(5, {7, 0, 3, false}, columns, "table", row_steps, squeeze, {11, 12}, {0.5, 1.5},
+               &record);
+    return Body(record);
+  }
   std::string DrawnBody() const {
     const std::vector<table::SampledItem> items = {MakeItem(1), MakeItem(2)};
     std::string body;
@@ -124,6 +135,39 @@ TEST_F(RecordsTest, AChunkKeepsAllButItsBytes) {
   EXPECT_EQ(chunk->columns[0].dtype, DType::kInt32);
   EXPECT_THAT(chunk->columns[0].shape, ElementsAre(4, 2));
   EXPECT_EQ(chunk->columns[0].bytes, 32u);
+}
+
+TEST_F(RecordsTest, RowsKeepEverything) {
+  const std::string body = RowsBody();
+  const auto rows = DecodeRows(body);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->chunk.key, 5u);
+  EXPECT_EQ(rows->chunk.range.episode_id, 7u);
+  EXPECT_THAT(rows->chunk.columns[0].shape, ElementsAre(4, 2));
+  EXPECT_EQ(rows->table, "table");
+  EXPECT_EQ(rows->row_steps, 2);
+  EXPECT_FALSE(rows->squeeze);
+  EXPECT_THAT(rows->keys, ElementsAre(11, 12));
+  EXPECT_THAT(rows->priorities, ElementsAre(0.5, 1.5));
+}
+
+TEST_F(RecordsTest, RowsMustFitTheirChunk) {
+  const auto error = [](const std::string& body) {
+    const absl::Status status = DecodeRows(body).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4, 2]"));
+  EXPECT_THAT(error(RowsBody(0)), HasSubstr("items of 0 steps"));
+  EXPECT_THAT(error(RowsBody(-1)), HasSubstr("items of -1 steps"));
+  EXPECT_THAT(error(RowsBody(2, true)), HasSubstr("squeezed items of 2 steps"));
+  EXPECT_THAT(error(RowsBody(INT32_MAX)), HasSubstr("too many"));
+  std::string record;
+  EncodeRows(5, {}, {}, "t", 1, false, {1}, {1.0}, &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("no column"));
+  record.clear();
+  EncodeRows(5, {}, {}, "t", 1, false, {1}, {}, &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("1 keys and 0 priorities"));
 }
 
 TEST_F(RecordsTest, AnItemKeepsEverything) {
@@ -259,6 +303,7 @@ TEST_F(RecordsTest, TruncationsAreErrors) {
   };
   check(ChunkBody(), [](absl::string_view body) { return DecodeChunk(body); });
   check(ItemBody(), [this](absl::string_view body) { return Decode(body); });
+  check(RowsBody(), [](absl::string_view body) { return DecodeRows(body); });
   DrawRequest request;
   request.n = 1;
   check(EncodeDrawRequest(request), DecodeDrawRequest);
@@ -280,10 +325,11 @@ TEST_F(RecordsTest, MutationsDoNoHarm) {
     if (random() % 4 == 0) body.resize(random() % body.size());
     return body;
   };
-  const std::string chunk = ChunkBody(), item = ItemBody(), drawn = DrawnBody();
+  const std::string chunk = ChunkBody(), item = ItemBody(), drawn = DrawnBody(), rows = RowsBody();
   size_t read = 0;
   for (int round = 0; round < 30000; ++round) {
     DecodeChunk(mutate(chunk)).IgnoreError();
+    DecodeRows(mutate(rows)).IgnoreError();
     const std::string item_body = mutate(item);
     if (const auto decoded = Decode(item_body); decoded.ok()) {
       for (const storage::TrajectoryColumn& column : decoded->trajectory->columns) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,10 +29,19 @@ class StackedRows {
   static absl::StatusOr<StackedRows> Create(std::vector<tensor::TensorView> columns);
 
   int64_t size() const { return size_; }
+  // How many steps an item has, and whether its columns are without that axis.
+  int32_t row_steps() const { return static_cast<int32_t>(row_steps_); }
+  bool squeeze() const { return squeeze_; }
   absl::Span<const tensor::TensorView> columns() const { return columns_; }
 
   // One past the last row that shares a chunk with row `begin`, which is its first.
   int64_t ChunkEnd(int64_t begin) const;
+  // Rows [begin, end), not none, of a column as a chunk has them: where they lie, or in `packed` if
+  // they are strings.
+  tensor::TensorView Part(size_t column, int64_t begin, int64_t end, std::string* packed) const;
+  SequenceRange Range(uint64_t episode_id, int64_t begin, int64_t end) const {
+    return {episode_id, 0, static_cast<int32_t>((end - begin) * row_steps_ - 1), false};
+  }
   // Copies rows [begin, end), not none, into `arena`.
   absl::StatusOr<ChunkPtr> Copy(memory::Arena& arena, uint64_t key, uint64_t episode_id,
                                 int64_t begin, int64_t end) const;
