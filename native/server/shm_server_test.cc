@@ -1,5 +1,6 @@
 #include "native/server/shm_server.h"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -138,6 +139,26 @@ class ShmServerTest : public ::testing::Test {
     return ChunkBytes(*chunk) + ItemBytes(key, chunk);
   }
 
+  // Items `first`, `first` + 1, … of one step each, their keys as their values, and one chunk.
+  static std::string RowsBytes(uint64_t chunk_key, uint64_t first, int64_t count,
+                               const std::string& table = "t", double priority = 1) {
+    std::vector<int32_t> values(count);
+    std::vector<uint64_t> keys(count);
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = static_cast<int32_t>(first + i);
+      keys[i] = first + i;
+    }
+    const tensor::TensorView column{tensor::DType::kInt32,
+                                    {count},
+                                    {reinterpret_cast<const std::byte*>(values.data()),
+                                     values.size() * sizeof(int32_t)}};
+    std::string bytes;
+    shm::EncodeRows(chunk_key, {}, {&column, 1}, table, 1, false, keys,
+                    std::vector<double>(count, priority), &bytes);
+    bytes.append(reinterpret_cast<const char*>(column.data.data()), column.data.size());
+    return bytes;
+  }
+
   // Straight into the table, through the service's arena.
   void Insert(uint64_t key, int64_t steps = 1) {
     Writer writer(*this);
@@ -193,6 +214,53 @@ class ShmServerTest : public ::testing::Test {
   std::shared_ptr<service::ReplayService> service_;
   std::unique_ptr<ShmServer> server_;
 };
+
+TEST_F(ShmServerTest, RowsGoInTogetherAndAreConfirmed) {
+  Writer writer(*this);
+  writer.Write(NewItem(1));
+  writer.Write(RowsBytes(70, 100, 5000));  // More than the ring has room for.
+  writer.Write(RowsBytes(71, 10000, 3));
+  writer.Write(NewItem(2));
+  EXPECT_EQ(writer.WaitForConfirmed(5005), 5005u);
+  const auto samples = table_->Snapshot().items;
+  ASSERT_EQ(samples.size(), 5005u);
+  EXPECT_EQ(samples[0].key, 1u);
+  EXPECT_EQ(samples[5004].key, 2u);
+  for (const table::Item& item : samples) {
+    int32_t value;
+    storage::Gather(item.trajectory->columns[0], reinterpret_cast<std::byte*>(&value));
+    ASSERT_EQ(static_cast<uint64_t>(value), item.key);
+  }
+}
+
+TEST_F(ShmServerTest, RowsWaitForTheRateLimiter) {
+  Start({1, 1, 0, 10});
+  Writer writer(*this);
+  writer.Write(RowsBytes(70, 1, 25));
+  writer.Write(RowsBytes(71, 26, 5));
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+  EXPECT_EQ(table_->Sample(10)->size(), 10u);
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+  EXPECT_EQ(table_->Sample(10)->size(), 10u);
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+}
+
+TEST_F(ShmServerTest, RowsThatCannotGoInEndTheStream) {
+  const auto end_of = [this](const std::string& bytes) {
+    Writer writer(*this);
+    writer.Write(bytes);
+    return writer.peer.End();
+  };
+  EXPECT_TRUE(absl::IsNotFound(end_of(RowsBytes(70, 1, 3, "other"))));
+  EXPECT_TRUE(absl::IsInvalidArgument(end_of(RowsBytes(70, 1, 3, "t", -INFINITY))));
+  EXPECT_EQ(table_->size(), 0);
+  EXPECT_TRUE(Eventually([this] { return service_->chunks().size() == 0; }));
+  Writer writer(*this);
+  writer.Write(RowsBytes(70, 1, 3));
+  EXPECT_EQ(writer.WaitForConfirmed(3), 3u);
+  EXPECT_THAT(std::string(end_of(RowsBytes(70, 4, 3)).message()), HasSubstr("another chunk 70"));
+  EXPECT_EQ(table_->size(), 3);
+}
 
 TEST_F(ShmServerTest, ItemsGoInAndAreConfirmed) {
   Writer writer(*this);

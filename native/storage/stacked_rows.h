@@ -34,6 +34,8 @@ class StackedRows {
   bool squeeze() const { return squeeze_; }
   absl::Span<const tensor::TensorView> columns() const { return columns_; }
 
+  // Payload of rows [begin, end).
+  int64_t Bytes(int64_t begin, int64_t end) const;
   // One past the last row that shares a chunk with row `begin`, which is its first.
   int64_t ChunkEnd(int64_t begin) const;
   // Rows [begin, end), not none, of a column as a chunk has them: where they lie, or in `packed` if
@@ -56,8 +58,6 @@ class StackedRows {
   }
 
  private:
-  int64_t Bytes(int64_t begin, int64_t end) const;
-
   std::vector<tensor::TensorView> columns_;
   std::vector<int64_t> row_elements_;  // By column.
   int64_t size_ = 0;
