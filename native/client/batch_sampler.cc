@@ -34,8 +34,9 @@ absl::StatusOr<BatchSampler::Pointer> BatchSampler::Create(ConnectionSource sour
 BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& options)
     : options_(options),
       collector_(std::make_unique<BatchCollector>(
-          std::move(source), CollectorOptions{options.table, options.seed,
-                                              static_cast<size_t>(options.prefetch) + 2})) {}
+          std::move(source),
+          CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
+                           options.device, options.casts})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 

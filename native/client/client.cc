@@ -140,7 +140,7 @@ absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const Bat
   }
   if (collector == nullptr) {
     collector = std::make_unique<BatchCollector>([this] { return GetConnection(); },
-                                                 CollectorOptions{table, {}, 2});
+                                                 CollectorOptions{table, {}, 2, nullptr, {}});
   }
   absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
   base::MutexLock lock(&mutex_);
