@@ -297,3 +297,14 @@ class Writer:
     def CreateItem(self, table: str, num_timesteps: int, priority: float) -> None: ...
     def Flush(self) -> None: ...
     def Close(self, retry_on_unavailable: bool = True) -> None: ...
+
+def cuda_is_built() -> bool: ...
+def cuda_why_not() -> str:
+    """Why no GPU can be used; "" if one can."""
+
+def cuda_gpus() -> list[dict[str, Any]]:
+    """Of each: index, name, compute_capability, multiprocessors, memory_bytes,
+    registers_read_only."""
+
+def cuda_versions() -> tuple[int, int]:
+    """Of the driver and of the runtime: 1000 * major + 10 * minor."""

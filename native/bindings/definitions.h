@@ -23,6 +23,8 @@ void DefineBatchSampler(pybind11::module_& module);
 void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.
 
+void DefineCuda(pybind11::module_& module);  // What there is of kernels and GPUs.
+
 // After the client and the writers.
 void DefineBatchInsert(pybind11::module_& module);
 void DefineBatchAppend(pybind11::module_& module);

@@ -19,4 +19,5 @@ PYBIND11_MODULE(_native, module) {
   DefineBatchInsert(module);
   DefineBatchAppend(module);
   DefineBlocks(module);
+  DefineCuda(module);
 }
