@@ -34,9 +34,7 @@ class Philox {
 
   // The same two maps for numbers from Fill.
   static double ToDouble(uint64_t bits) { return UniformDouble(bits); }
-  static uint64_t ToBelow(uint64_t bits, uint64_t bound) {
-    return UniformBelow(bits, bound);
-  }
+  static uint64_t ToBelow(uint64_t bits, uint64_t bound) { return UniformBelow(bits, bound); }
 
   uint64_t seed() const { return seed_; }
   uint64_t position() const { return position_; }

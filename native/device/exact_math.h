@@ -6,8 +6,8 @@
 // differ in their last bits.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+#include <cstring>
 
 #include "native/base/host_device.h"
 
@@ -25,8 +25,16 @@ GR_HOST_DEVICE double Add(double a, double b) { return a + b; }
 GR_HOST_DEVICE double Subtract(double a, double b) { return a - b; }
 GR_HOST_DEVICE double Multiply(double a, double b) { return a * b; }
 GR_HOST_DEVICE double Divide(double a, double b) { return a / b; }
-GR_HOST_DEVICE uint64_t BitsOf(double x) { return std::bit_cast<uint64_t>(x); }
-GR_HOST_DEVICE double DoubleOf(uint64_t bits) { return std::bit_cast<double>(bits); }
+GR_HOST_DEVICE uint64_t BitsOf(double x) {
+  uint64_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  return bits;
+}
+GR_HOST_DEVICE double DoubleOf(uint64_t bits) {
+  double x;
+  std::memcpy(&x, &bits, sizeof(x));
+  return x;
+}
 #endif
 GR_HOST_DEVICE uint32_t Add(uint32_t a, uint32_t b) { return a + b; }
 GR_HOST_DEVICE uint32_t Subtract(uint32_t a, uint32_t b) { return a - b; }

@@ -45,7 +45,6 @@ class SelectBackend {
   virtual absl::Status Draw(const SelectionView& view, DrawState* state, uint32_t n, double beta,
                             const DrawOutput& output, Stream stream) = 0;
   // The first `k` of an order, in order; k <= kMaxTop and there are as many items.
-  static constexpr uint32_t kMaxTop = 1024;
   virtual absl::Status Top(const SelectionView& view, uint32_t k, const DrawOutput& output,
                            Stream stream) = 0;
 };

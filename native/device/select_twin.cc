@@ -36,7 +36,8 @@ template <typename T>
 void Accumulate(T (&sum)[kLanes]) {
   for (uint32_t width = 1; width < kLanes; width *= 2) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      if ((lane & width) != 0) sum[lane] = Combine(sum[(lane & ~(2 * width - 1)) | (width - 1)], sum[lane]);
+      if ((lane & width) != 0)
+        sum[lane] = Combine(sum[(lane & ~(2 * width - 1)) | (width - 1)], sum[lane]);
     }
   }
 }

@@ -11,12 +11,16 @@ enum class Strategy : uint32_t { kUniform, kWeighted, kFifo, kLifo, kMinHeap, kM
 
 GR_HOST_DEVICE bool IsOrdered(Strategy strategy) { return strategy >= Strategy::kFifo; }
 
+// Of an order, no more first items than this are given at once.
+inline constexpr uint32_t kMaxTop = 1024;
+
 // All there is to know of one slot: states of a batch are complete, so that of several for one slot
 // the last one alone counts.
 struct alignas(16) SlotState {
   uint64_t key = 0;
   double priority = 0;
-  uint64_t order = 0;  // Place in time: of insertion for FIFO and LIFO, of the last touch for heaps.
+  uint64_t order =
+      0;  // Place in time: of insertion for FIFO and LIFO, of the last touch for heaps.
   uint32_t slot = 0;
   uint32_t held = 0;  // 1: there is an item, 0: there is none, and key, priority, order are unused.
 };

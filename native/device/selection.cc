@@ -246,8 +246,8 @@ absl::Status Selection::Top(uint32_t k, const DrawOutput& output, Stream stream)
   if (!IsOrdered(view_.strategy)) {
     return base::InvalidArgument("Only an ordered strategy has first items.");
   }
-  if (k == 0 || k > SelectBackend::kMaxTop) {
-    return base::InvalidArgument("k (", k, ") must be between 1 and ", SelectBackend::kMaxTop, ".");
+  if (k == 0 || k > kMaxTop) {
+    return base::InvalidArgument("k (", k, ") must be between 1 and ", kMaxTop, ".");
   }
   if (k > size_) {
     return base::FailedPrecondition("Cannot give the first ", k, " of ", size_, " items.");

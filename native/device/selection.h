@@ -1,5 +1,5 @@
-// Which items to sample, decided where a backend computes: the strategies of `selectors`, with their
-// state resident in the backend's memory, for batches of changes and of draws.
+// Which items to sample, decided where a backend computes: the strategies of `selectors`, with
+// their state resident in the backend's memory, for batches of changes and of draws.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class Selection {
   // host memory is read when the work runs, so it may be captured and replayed.
   absl::Status Draw(uint32_t n, double beta, const DrawOutput& output, Stream stream);
   // The first `k` items of an ordered strategy, in order: oldest, youngest, or of lowest or highest
-  // priority. INVALID_ARGUMENT for k = 0, k > SelectBackend::kMaxTop and other strategies;
+  // priority. INVALID_ARGUMENT for k = 0, k > kMaxTop and other strategies;
   // FAILED_PRECONDITION for fewer items.
   absl::Status Top(uint32_t k, const DrawOutput& output, Stream stream);
 
