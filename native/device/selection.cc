@@ -16,6 +16,7 @@ constexpr size_t kMaxBatch = size_t{1} << 20;
 constexpr size_t kMinSlots = 1024;
 constexpr size_t kClaimBytes = sizeof(uint32_t) + sizeof(int32_t);
 constexpr size_t kMaxSlots = kNoSlot;
+constexpr uint32_t kMaxDraws = uint32_t{1} << 28;
 
 Strategy StrategyOf(const selectors::SelectorOptions& options) {
   if (std::holds_alternative<selectors::UniformOptions>(options)) return Strategy::kUniform;
@@ -228,10 +229,9 @@ absl::Status Selection::Seed(uint64_t seed, uint64_t position, Stream stream) {
   return backend_->Copy(draw_state_, &state, sizeof(state), stream);
 }
 
-absl::Status Selection::Draw(uint32_t n, double beta, const DrawOutput& output, Stream stream) {
-  if (size_ == 0) return base::FailedPrecondition("Cannot sample from an empty selection.");
-  if (n == 0 || n > uint32_t{1} << 28) {
-    return base::InvalidArgument("n (", n, ") must be between 1 and 2^28.");
+absl::Status Selection::CheckDraw(uint32_t n, double beta, const DrawOutput& output) const {
+  if (n == 0 || n > kMaxDraws) {
+    return base::InvalidArgument("n (", n, ") must be between 1 and ", kMaxDraws, ".");
   }
   if (!(beta >= 0) || std::isinf(beta)) {
     return base::InvalidArgument("beta (", beta, ") must be finite and not negative.");
@@ -239,16 +239,27 @@ absl::Status Selection::Draw(uint32_t n, double beta, const DrawOutput& output, 
   if (output.weights != nullptr && output.probabilities == nullptr) {
     return base::InvalidArgument("Importance weights want probabilities as well.");
   }
-  return backend_->Draw(view_, draw_state_, n, beta, output, stream);
+  return absl::OkStatus();
 }
 
-absl::Status Selection::Top(uint32_t k, const DrawOutput& output, Stream stream) {
+absl::Status Selection::CheckTop(uint32_t k) const {
   if (!IsOrdered(view_.strategy)) {
     return base::InvalidArgument("Only an ordered strategy has first items.");
   }
   if (k == 0 || k > kMaxTop) {
     return base::InvalidArgument("k (", k, ") must be between 1 and ", kMaxTop, ".");
   }
+  return absl::OkStatus();
+}
+
+absl::Status Selection::Draw(uint32_t n, double beta, const DrawOutput& output, Stream stream) {
+  GR_RETURN_IF_ERROR(CheckDraw(n, beta, output));
+  if (size_ == 0) return base::FailedPrecondition("Cannot sample from an empty selection.");
+  return backend_->Draw(view_, draw_state_, n, beta, output, stream);
+}
+
+absl::Status Selection::Top(uint32_t k, const DrawOutput& output, Stream stream) {
+  GR_RETURN_IF_ERROR(CheckTop(k));
   if (k > size_) {
     return base::FailedPrecondition("Cannot give the first ", k, " of ", size_, " items.");
   }

@@ -48,6 +48,9 @@ class Selection {
 
   // Where the next draw's numbers come from.
   absl::Status Seed(uint64_t seed, uint64_t position, Stream stream);
+  // INVALID_ARGUMENT for arguments that Draw or Top would refuse, whatever the state.
+  absl::Status CheckDraw(uint32_t n, double beta, const DrawOutput& output) const;
+  absl::Status CheckTop(uint32_t k) const;
   // `n` > 0 draws with replacement, changing nothing but the position, which advances by n under
   // every strategy. `beta` >= 0 is for the importance weights. FAILED_PRECONDITION when empty. No
   // host memory is read when the work runs, so it may be captured and replayed.

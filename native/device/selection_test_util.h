@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "native/device/selection.h"
+#include "native/selectors/testing_util.h"
 
 namespace gear_reverb::device::testing {
 
@@ -106,5 +108,52 @@ inline std::vector<SlotState> StatesOf(const std::vector<double>& priorities) {
   }
   return states;
 }
+
+struct Case {
+  NamedBackend backend;
+  selectors::SelectorOptions options;
+};
+
+inline std::vector<Case> Cases(const NamedBackend& backend) {
+  std::vector<Case> cases;
+  for (const selectors::SelectorOptions& options : std::vector<selectors::SelectorOptions>{
+           selectors::FifoOptions{}, selectors::LifoOptions{}, selectors::UniformOptions{},
+           selectors::PrioritizedOptions{0.7}, selectors::PrioritizedOptions{1.0},
+           selectors::HeapOptions{true}, selectors::HeapOptions{false}}) {
+    cases.push_back({backend, options});
+  }
+  return cases;
+}
+
+inline std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
+  std::string name = info.param.backend.name + selectors::ToString(info.param.options);
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+class SelectionTest : public ::testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    auto made = GetParam().backend.make();
+    if (!made.ok()) GTEST_SKIP() << made.status().message();
+    backend = *made;
+  }
+
+  std::unique_ptr<Selection> Make() const { return Make(GetParam().options); }
+  std::unique_ptr<Selection> Make(const selectors::SelectorOptions& options) const {
+    return Selection::Create(options, backend).value();
+  }
+  // The same strategy on the CPU.
+  static std::unique_ptr<Selection> MakeTwin() {
+    return Selection::Create(GetParam().options, MakeSelectTwin()).value();
+  }
+  bool IsOrdered() const { return selectors::IsDeterministic(GetParam().options); }
+  bool IsWeighted() const {
+    return std::holds_alternative<selectors::PrioritizedOptions>(GetParam().options);
+  }
+  bool IsHeap() const { return std::holds_alternative<selectors::HeapOptions>(GetParam().options); }
+
+  std::shared_ptr<SelectBackend> backend;
+};
 
 }  // namespace gear_reverb::device::testing
