@@ -1,7 +1,7 @@
 #include "native/cuda/select_backend.h"
 
-#include "native/cuda/check.h"
 #include "native/cuda/cuda.h"
+#include "native/cuda/resources.h"
 #include "native/cuda/select_kernels.h"
 
 namespace gear_reverb::cuda {
@@ -12,30 +12,6 @@ using device::DrawOutput;
 using device::DrawState;
 using device::SelectionView;
 using device::SlotState;
-using device::Stream;
-
-// Makes a GPU the thread's current one for a scope.
-class CurrentGpu {
- public:
-  explicit CurrentGpu(int index) : index_(index) {
-    status_ = ToStatus(cudaGetDevice(&before_), "cudaGetDevice");
-    if (status_.ok() && before_ != index_) {
-      status_ = ToStatus(cudaSetDevice(index_), "cudaSetDevice");
-    }
-  }
-  ~CurrentGpu() {
-    // What fails here fails the thread's next call as well, which reports it.
-    if (before_ != index_) (void)cudaSetDevice(before_);
-  }
-  CurrentGpu(const CurrentGpu&) = delete;
-  CurrentGpu& operator=(const CurrentGpu&) = delete;
-  const absl::Status& status() const { return status_; }
-
- private:
-  const int index_;
-  int before_ = 0;
-  absl::Status status_;
-};
 
 class Gpu final : public device::SelectBackend {
  public:
@@ -50,40 +26,40 @@ class Gpu final : public device::SelectBackend {
     // An error here is that of earlier work, and the memory is gone all the same.
     On("cudaFree", [&] { return cudaFree(memory); }).IgnoreError();
   }
-  absl::Status Fill(void* memory, int byte, size_t bytes, Stream stream) override {
+  absl::Status Fill(void* memory, int byte, size_t bytes, device::Stream stream) override {
     return On("cudaMemsetAsync",
               [&] { return cudaMemsetAsync(memory, byte, bytes, ToStream(stream)); });
   }
-  absl::Status Copy(void* to, const void* from, size_t bytes, Stream stream) override {
+  absl::Status Copy(void* to, const void* from, size_t bytes, device::Stream stream) override {
     return On("cudaMemcpyAsync", [&] {
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, ToStream(stream));
     });
   }
-  absl::Status Synchronize(Stream stream) override {
+  absl::Status Synchronize(device::Stream stream) override {
     return On("cudaStreamSynchronize", [&] { return cudaStreamSynchronize(ToStream(stream)); });
   }
   absl::Status Write(const SelectionView& view, const SlotState* states, uint32_t n,
-                     const ClaimTable& claims, Stream stream) override {
+                     const ClaimTable& claims, device::Stream stream) override {
     return On("the launch of Write",
               [&] { return LaunchWrite(view, states, n, claims, ToStream(stream)); });
   }
   absl::Status Resum(const SelectionView& view, const SlotState* states, uint32_t n,
-                     bool members_changed, Stream stream) override {
+                     bool members_changed, device::Stream stream) override {
     return On("the launch of Resum",
               [&] { return LaunchResum(view, states, n, members_changed, ToStream(stream)); });
   }
   absl::Status Draw(const SelectionView& view, DrawState* state, uint32_t n, double beta,
-                    const DrawOutput& output, Stream stream) override {
+                    const DrawOutput& output, device::Stream stream) override {
     return On("the launch of Draw",
               [&] { return LaunchDraw(view, state, n, beta, output, ToStream(stream)); });
   }
   absl::Status Top(const SelectionView& view, uint32_t k, const DrawOutput& output,
-                   Stream stream) override {
+                   device::Stream stream) override {
     return On("the launch of Top", [&] { return LaunchTop(view, k, output, ToStream(stream)); });
   }
 
  private:
-  static cudaStream_t ToStream(Stream stream) { return static_cast<cudaStream_t>(stream); }
+  static cudaStream_t ToStream(device::Stream stream) { return static_cast<cudaStream_t>(stream); }
 
   template <typename Call>
   absl::Status On(const char* name, Call call) {

@@ -254,8 +254,7 @@ TEST_P(TableMirrorTest, TopGivesTheFirstOfTheTable) {
   const auto mirror = Mirror(backend);
   for (uint64_t key = 0; key < 150; ++key) Insert(key, static_cast<double>(key % 50));
   if (!IsOrdered()) {
-    EXPECT_TRUE(
-        absl::IsInvalidArgument(mirror->Top(1, absl::InfinitePast(), {}, nullptr)));
+    EXPECT_TRUE(absl::IsInvalidArgument(mirror->Top(1, absl::InfinitePast(), {}, nullptr)));
     return;
   }
   Draws top;
