@@ -12,7 +12,8 @@ if ! command -v nvcc >/dev/null && [ ! -x /usr/local/cuda/bin/nvcc ]; then
   packages+=("nvidia-nvvm==$version.*")
 fi
 # The disassembler came as a package later, and reads what an older compiler wrote.
-command -v cuobjdump >/dev/null || packages+=("nvidia-cuda-cuobjdump>=13.2")
+command -v cuobjdump >/dev/null ||
+  packages+=("nvidia-cuda-cuobjdump>=13.2" "nvidia-cuda-nvdisasm>=13.2")
 [ ${#packages[@]} -gt 0 ] || exit 0
 
 stamp=.venv-cuda/.installed

@@ -77,7 +77,8 @@ void DefineClient(py::module_& module) {
       .def("NewSampler", &MakeSampler, py::arg("table"), py::arg("max_samples"),
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
       .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
-           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"))
+           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"),
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"))
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
            py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),

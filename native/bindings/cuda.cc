@@ -2,7 +2,9 @@
 #include "native/cuda/cuda.h"
 
 #include "native/bindings/definitions.h"
+#include "native/bindings/device_stats.h"
 #include "native/bindings/errors.h"
+#include "native/cuda/gpu.h"
 #include "pybind11/stl.h"
 
 namespace py = pybind11;
@@ -44,6 +46,26 @@ py::tuple Versions() {
   return py::make_tuple(versions.driver, versions.runtime);
 }
 
+py::list OpenGpus() {
+  py::list list;
+  for (const device::DeviceStats& stats : cuda::StatsOfOpenGpus()) list.append(ToPython(stats));
+  return list;
+}
+
+std::vector<std::string> SelfTest(int gpu, uint64_t seed, int rounds) {
+  return WithoutGil([&] { return cuda::SelfTest(gpu, seed, rounds); });
+}
+
+double MeasureGather(int gpu, const std::string& way, const std::string& place, uint64_t rows,
+                     uint64_t pieces, uint64_t piece_bytes, int repeats) {
+  return WithoutGil(
+      [&] { return cuda::MeasureGather(gpu, way, place, rows, pieces, piece_bytes, repeats); });
+}
+
+double MeasureCopy(int gpu, const std::string& place, uint64_t bytes, int repeats) {
+  return WithoutGil([&] { return cuda::MeasureCopy(gpu, place, bytes, repeats); });
+}
+
 }  // namespace
 
 void DefineCuda(py::module_& module) {
@@ -51,6 +73,14 @@ void DefineCuda(py::module_& module) {
   module.def("cuda_why_not", &WhyNot);
   module.def("cuda_gpus", &Gpus);
   module.def("cuda_versions", &Versions);
+  module.def("cuda_open_gpus", &OpenGpus);
+  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"),
+             py::arg("rounds"));
+  module.def("cuda_measure_gather", &MeasureGather, py::arg("gpu"), py::arg("way"),
+             py::arg("place"), py::arg("rows"), py::arg("pieces"), py::arg("piece_bytes"),
+             py::arg("repeats"));
+  module.def("cuda_measure_copy", &MeasureCopy, py::arg("gpu"), py::arg("place"), py::arg("bytes"),
+             py::arg("repeats"));
 }
 
 }  // namespace gear_reverb::bindings

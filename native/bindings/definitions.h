@@ -41,7 +41,9 @@ pybind11::object MakeSampler(const ClientPtr& client, const std::string& table, 
                              int64_t buffer_size, int64_t timeout_ms);
 pybind11::object MakeBatchSampler(const ClientPtr& client, const std::string& table,
                                   int64_t batch_size, int64_t prefetch, const std::string& ragged,
-                                  std::optional<uint64_t> seed, int64_t max_bytes);
+                                  std::optional<uint64_t> seed, int64_t max_bytes,
+                                  const std::optional<std::string>& device_name,
+                                  const std::string& float32_to, const std::string& uint8_to);
 // See BatchSampler.Next for the last two arguments and the result.
 pybind11::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             const std::string& ragged, int64_t max_bytes,

@@ -18,6 +18,8 @@ struct BatchSamplerOptions {
   BatchRequest request;
   int64_t prefetch = 0;  // Most batches drawn and not yet taken.
   std::optional<uint64_t> seed;
+  std::shared_ptr<device::Device> device;  // As of CollectorOptions.
+  device::Casts casts;
 };
 
 // Thread-safe. Without prefetching a batch is drawn in the thread that asks for it. Otherwise a

@@ -275,5 +275,68 @@ TEST(BatchStreamOfSamplesTest, ASmallerBatchLeavesTheRestForTheNext) {
   EXPECT_EQ(stream->held(), 1);
 }
 
+// A device that has no memory as often as it is told.
+class ScarceDevice final : public device::Device {
+ public:
+  explicit ScarceDevice(int failures) : failures_(failures) {}
+  absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  device::DeviceStats stats() const override { return twin_->stats(); }
+
+ private:
+  int failures_;
+  const std::shared_ptr<device::Device> twin_ = device::NewCpuDevice();
+};
+
+class ScarceStream final : public device::GatherStream {
+ public:
+  ScarceStream(std::unique_ptr<device::GatherStream> twin, int* failures)
+      : twin_(std::move(twin)), failures_(failures) {}
+  void AddSource(std::shared_ptr<memory::Arena> arena) override { twin_->AddSource(arena); }
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    if (*failures_ > 0) {
+      --*failures_;
+      return absl::ResourceExhaustedError("no memory");
+    }
+    return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+
+ private:
+  const std::unique_ptr<device::GatherStream> twin_;
+  int* const failures_;
+};
+
+absl::StatusOr<std::unique_ptr<device::GatherStream>> ScarceDevice::NewStream(size_t kept) {
+  return std::make_unique<ScarceStream>(*twin_->NewStream(kept), &failures_);
+}
+
+TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  options.device = std::make_shared<ScarceDevice>(2);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  for (int first = 0; first < 6; first += 3) {
+    const BatchPtr batch = *sampler->Next(Late());
+    std::vector<int32_t> values(3);
+    const OnDevice& made = *batch->on_device;
+    std::memcpy(values.data(), made.output->data() + made.columns[0].offset, 12);
+    EXPECT_THAT(values, ElementsAre(first, first + 1, first + 2));
+  }
+  sampler->Close();
+  EXPECT_EQ(unused(), 0);
+}
+
+TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  options.device = std::make_shared<ScarceDevice>(1);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  sampler->Close();
+  EXPECT_EQ(unused(), 3);
+}
+
 }  // namespace
 }  // namespace gear_reverb::client

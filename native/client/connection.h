@@ -51,8 +51,16 @@ class BatchStream {
   // table's. UNIMPLEMENTED where the way of the data cannot carry it.
   virtual absl::Status Seed(uint64_t seed);
 
+  // Has the `n` items of the next call drawn meanwhile, where that takes a way to another process.
+  virtual void DrawAhead(int64_t /*n*/) {}
+
   // Items that were drawn and are kept for the next call.
   virtual int64_t held() const { return 0; }
+  // Cancels. How many items were drawn and not given out, those on their way included.
+  virtual int64_t End() {
+    Cancel();
+    return held();
+  }
 
   // Ends a waiting call, and all later ones, with CANCELLED; from any thread. Streams that are not
   // cancellable are to be given short deadlines.

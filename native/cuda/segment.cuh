@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "native/cuda/intrinsics.cuh"
 #include "native/device/gather_rows.h"
 
 namespace gear_reverb::cuda {
@@ -36,18 +37,6 @@ struct Lanes {
   }
 };
 
-__device__ inline uint32_t PackBfloat16(uint32_t low, uint32_t high) {
-  uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;"
-      : "=r"(packed)
-      : "f"(__uint_as_float(high)), "f"(__uint_as_float(low)));
-  return packed;
-}
-__device__ inline uint32_t PackFloat16(float low, float high) {
-  uint32_t packed;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
-}
 __device__ inline float ToUnit(uint32_t byte) {
   return __fmul_rn(__uint2float_rn(byte & 0xff), 1.0f / 255.0f);
 }

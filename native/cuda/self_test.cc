@@ -77,7 +77,7 @@ absl::StatusOr<std::string> CheckStream(device::GatherStream& stream, const Gath
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed) {
+absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds) {
   GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(index));
   const GpuInfo& info = static_cast<const GpuDevice&>(*gpu).info();
   const CurrentGpu current(index);
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed) {
     if (!difference.empty()) differences.push_back(std::move(difference));
   };
   for (const CaseSize size : {CaseSize::kSmall, CaseSize::kMedium, CaseSize::kLarge}) {
-    for (uint64_t i = 0; i < 5; ++i) {
+    for (int i = 0; i < rounds; ++i) {
       const GatherCase made = RandomGatherCase(seed + i, size);
       for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
         if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, info.major)) continue;

@@ -1,11 +1,11 @@
 // An insert stream over a ring: chunks and items in, keys of inserted items out.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "native/base/status.h"
 #include "native/base/timer.h"
+#include "native/server/shm_record_reader.h"
 #include "native/server/shm_session.h"
 #include "native/service/insert_session.h"
 #include "native/shm/insert_records.h"
@@ -36,104 +36,6 @@ void Pause() {
   _mm_pause();
 #endif
 }
-
-// The one place where payload is copied on its way in.
-void CopyIn(memory::Block& block, size_t offset, const std::byte* from, size_t bytes) {
-  block.Write(offset, {from, bytes});
-}
-
-// Takes apart what comes through a ring. Headers and bodies are copied before they are looked at;
-// the bytes of chunks go straight to where they stay. Thread-compatible.
-class RecordReader {
- public:
-  explicit RecordReader(service::InsertSession* session) : session_(*session) {}
-
-  enum class Event { kNeedMore, kChunk, kItem, kClose };
-
-  // Consumes what of `data` belongs to the current record.
-  absl::StatusOr<Event> Step(const std::byte* data, size_t readable, size_t* consumed) {
-    Source source{data, readable};
-    absl::StatusOr<Event> event = Read(source);
-    *consumed = readable - source.bytes;
-    return event;
-  }
-
-  // The body of the item that Step found last.
-  absl::string_view body() const { return body_; }
-
- private:
-  struct Source {
-    const std::byte* data;
-    size_t bytes;
-
-    const std::byte* Take(size_t n) {
-      const std::byte* taken = data;
-      data += n;
-      bytes -= n;
-      return taken;
-    }
-  };
-
-  absl::StatusOr<Event> Read(Source& source) {
-    if (header_bytes_ < sizeof(header_)) {
-      const size_t bytes = std::min(source.bytes, sizeof(header_) - header_bytes_);
-      std::memcpy(reinterpret_cast<std::byte*>(&header_) + header_bytes_, source.Take(bytes),
-                  bytes);
-      header_bytes_ += bytes;
-      if (header_bytes_ < sizeof(header_)) return Event::kNeedMore;
-      if (header_.bytes > shm::kMaxRecordBytes) {
-        return base::InvalidArgument("A record of ", header_.bytes, " bytes is too long.");
-      }
-      body_.clear();
-    }
-    const size_t bytes = std::min(source.bytes, header_.bytes - body_.size());
-    body_.append(reinterpret_cast<const char*>(source.Take(bytes)), bytes);
-    if (body_.size() < header_.bytes) return Event::kNeedMore;
-    switch (static_cast<shm::RecordKind>(header_.kind)) {
-      case shm::RecordKind::kChunk: return ReadChunk(source);
-      case shm::RecordKind::kItem: header_bytes_ = 0; return Event::kItem;
-      case shm::RecordKind::kClose: header_bytes_ = 0; return Event::kClose;
-    }
-    return base::InvalidArgument("Unknown kind of record ", header_.kind, ".");
-  }
-
-  absl::StatusOr<Event> ReadChunk(Source& source) {
-    if (!in_payload_) {
-      GR_ASSIGN_OR_RETURN(chunk_, shm::DecodeChunk(body_));
-      columns_.clear();
-      for (const shm::ChunkRecord::Column& column : chunk_.columns) {
-        GR_ASSIGN_OR_RETURN(memory::Block block, session_.service().arena().Allocate(column.bytes));
-        columns_.push_back({column.dtype, column.shape, std::move(block)});
-      }
-      in_payload_ = true;
-      column_ = filled_ = 0;
-    }
-    for (; column_ < columns_.size(); ++column_, filled_ = 0) {
-      memory::Block& block = columns_[column_].data;
-      const size_t bytes = std::min(source.bytes, block.size() - filled_);
-      if (bytes > 0) CopyIn(block, filled_, source.Take(bytes), bytes);
-      filled_ += bytes;
-      if (filled_ < block.size()) return Event::kNeedMore;
-    }
-    in_payload_ = false;
-    header_bytes_ = 0;
-    GR_ASSIGN_OR_RETURN(
-        storage::ChunkPtr chunk,
-        storage::Chunk::Create(chunk_.key, chunk_.range, std::exchange(columns_, {})));
-    session_.AddChunk(std::move(chunk));
-    return Event::kChunk;
-  }
-
-  service::InsertSession& session_;
-  shm::RecordHeader header_{};
-  size_t header_bytes_ = 0;
-  std::string body_;
-  // Of a chunk whose bytes are coming in.
-  bool in_payload_ = false;
-  shm::ChunkRecord chunk_;
-  std::vector<storage::ChunkColumn> columns_;
-  size_t column_ = 0, filled_ = 0;
-};
 
 class InsertRole final : public ShmRole {
  public:

@@ -9,8 +9,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "native/shm/control_records.h"
-#include "native/shm/frames.h"
-#include "native/shm/handshake.h"
+#include "native/shm/drawn_record.h"
 #include "native/shm/insert_records.h"
 #include "native/shm/sealed_memory.h"
 #include "native/storage/trajectory.h"
@@ -302,31 +301,6 @@ TEST_F(RecordsTest, MutationsDoNoHarm) {
     }
   }
   EXPECT_GT(read, 0u) << "some mutations are harmless";
-}
-
-TEST(Handshake, TellsWhoBelongs) {
-  const std::string token(kTokenBytes, 't');
-  const auto check = [&](const std::string& hello, const std::string& expected) {
-    FrameHeader header;
-    std::memcpy(&header, hello.data(), sizeof(header));
-    return CheckHello(
-        {static_cast<MessageType>(header.type), absl::string_view(hello).substr(sizeof(header))},
-        expected);
-  };
-  EXPECT_EQ(*check(MakeHello(Role::kInsert, token), token), Role::kInsert);
-  EXPECT_TRUE(absl::IsPermissionDenied(check(MakeHello(Role::kInsert, "other"), token).status()));
-  std::string flipped = MakeHello(Role::kControl, token);
-  flipped.back() ^= 1;
-  EXPECT_TRUE(absl::IsPermissionDenied(check(flipped, token).status()));
-  EXPECT_FALSE(check(MakeHello(static_cast<Role>(9), token), token).ok());
-  EXPECT_FALSE(check(MakeFrame(MessageType::kDraw, "x"), token).ok());
-}
-
-TEST(Handshake, StatusesKeepCodeAndText) {
-  const absl::Status status = absl::DeadlineExceededError("late");
-  EXPECT_EQ(DecodeStatus(EncodeStatus(status)), status);
-  EXPECT_TRUE(DecodeStatus(EncodeStatus(absl::OkStatus())).ok());
-  EXPECT_TRUE(absl::IsInternal(DecodeStatus("x")));
 }
 
 }  // namespace
