@@ -17,10 +17,10 @@ absl::StatusOr<Backend> BackendOf(std::optional<int> gpu) {
   return cuda::MakeSelectBackend(*gpu);
 }
 
-std::vector<std::string> Check(std::optional<int> gpu, uint64_t seed) {
+std::vector<std::string> Check(std::optional<int> gpu, uint64_t seed, uint32_t slots) {
   return WithoutGil([&]() -> absl::StatusOr<std::vector<std::string>> {
     GR_ASSIGN_OR_RETURN(Backend backend, BackendOf(gpu));
-    return device::CheckSelection(std::move(backend), seed);
+    return device::CheckSelection(std::move(backend), seed, slots);
   });
 }
 
@@ -35,7 +35,7 @@ double Measure(std::optional<int> gpu, uint64_t items, uint32_t count, int repea
 }  // namespace
 
 void DefineCudaSelect(py::module_& module) {
-  module.def("cuda_check_selection", &Check, py::arg("gpu"), py::arg("seed"));
+  module.def("cuda_check_selection", &Check, py::arg("gpu"), py::arg("seed"), py::arg("slots"));
   module.def("cuda_measure_draw", &Measure<device::MeasureDraw>, py::arg("gpu"), py::arg("items"),
              py::arg("draws"), py::arg("repeats"));
   module.def("cuda_measure_update", &Measure<device::MeasureUpdate>, py::arg("gpu"),

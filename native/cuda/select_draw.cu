@@ -6,7 +6,6 @@
 // device memory and 1.6 GB of cache, at two wide loads and 15 exchanges of lanes a level. A thread
 // for each draw would touch 32 lines with every load instruction, and a warp for each draw would
 // exchange lanes four times as often.
-#include "native/base/philox_block.h"
 #include "native/cuda/select_kernels.h"
 #include "native/cuda/select_node.cuh"
 
@@ -16,48 +15,11 @@ namespace {
 using device::DrawOutput;
 using device::DrawState;
 using device::SelectionView;
-using device::TreeView;
 
 constexpr uint32_t kThreads = 256;
 
 uint32_t Blocks(uint64_t threads) {
   return static_cast<uint32_t>((threads + kThreads - 1) / kThreads);
-}
-
-struct Drawn {
-  uint32_t slot;
-  double probability;
-};
-
-template <typename T>
-__device__ __forceinline__ Drawn DrawFrom(const TreeView<T>& tree, uint64_t bits) {
-  const uint32_t lane = LaneOfNode();
-  const T total = tree.level[tree.top][0];
-  T target = device::FirstTarget(bits, total);
-  Found<T> found{0, 0, target, T()};
-  uint32_t node = 0;
-  for (int level = tree.top - 1; level >= 0; --level) {
-    found = FindChild(tree.level[level] + size_t{node} * kFanout, lane, found.target);
-    node = node * kFanout + found.child;
-  }
-  const double value = static_cast<double>(FromLane(found.value, found.owner));
-  return {node, device::Divide(value, static_cast<double>(total))};
-}
-
-__device__ __forceinline__ Drawn FirstInOrder(const TreeView<Rank>& tree) {
-  const uint32_t lane = LaneOfNode();
-  const Rank first = LoadRank(tree.level[tree.top]);
-  uint32_t node = 0;
-  for (int level = tree.top - 1; level >= 0; --level) {
-    const Four<Rank> four = LoadFour(tree.level[level] + size_t{node} * kFanout, lane);
-    uint32_t which = 4;
-    for (uint32_t i = 0; i < 4; ++i) {
-      if (four.child[i].Is(first)) which = i;
-    }
-    const uint32_t owner = (__ffs(VotesOfNode(which < 4)) - 1) % kLanes;
-    node = node * kFanout + device::ChildOf<Rank>(owner, FromLane(which, owner) % 4);
-  }
-  return {node, 1.0};
 }
 
 // Expects state->least_probability to be above every probability.

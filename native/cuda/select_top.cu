@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kMost)
       uint32_t node = 0;
       if (tile + thread < children) {
         node = frontier[(tile + thread) / kFanout] * kFanout + thread % kFanout;
-        rank = LoadRank(tree.level[level] + node);
+        rank = LoadRank(tree.level[level], node);
       }
       if (__syncthreads_or(rank.Before(places.rank[k - 1])) == 0) continue;
       places.rank[kMost + thread] = rank;

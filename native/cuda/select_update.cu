@@ -46,10 +46,8 @@ __global__ void __launch_bounds__(kThreads)
                 const ClaimTable claims) {
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x;
   if (i >= n) return;
-  const uint4* const pieces = reinterpret_cast<const uint4*>(states + i);
-  const uint4 a = pieces[0], b = pieces[1];
-  const auto join = [](uint32_t low, uint32_t high) { return low | uint64_t{high} << 32; };
-  const SlotState state{join(a.x, a.y), device::DoubleOf(join(a.z, a.w)), join(b.x, b.y), b.z, b.w};
+  const uint4 a = LoadPiece(states + i, 0), b = LoadPiece(states + i, 1);
+  const SlotState state{Join(a.x, a.y), device::DoubleOf(Join(a.z, a.w)), Join(b.x, b.y), b.z, b.w};
   uint32_t place = FirstPlace(state.slot, claims.mask);
   while (claims.slots[place] != state.slot) place = (place + 1) & claims.mask;
   if (claims.last[place] != static_cast<int32_t>(i)) return;

@@ -75,11 +75,10 @@ std::vector<SlotState> RandomStates(base::Philox& random, uint32_t n, uint32_t s
 }
 
 absl::Status CheckStrategy(const std::shared_ptr<SelectBackend>& backend,
-                           const selectors::SelectorOptions& options, base::Philox& random,
-                           std::vector<std::string>& differences) {
+                           const selectors::SelectorOptions& options, uint32_t slots,
+                           base::Philox& random, std::vector<std::string>& differences) {
   GR_ASSIGN_OR_RETURN(const auto selection, Selection::Create(options, backend));
   GR_ASSIGN_OR_RETURN(const auto twin, Selection::Create(options, MakeSelectTwin()));
-  const uint32_t slots = static_cast<uint32_t>(200000 + random.NextBelow(100000));
   const auto compare = [&](const std::string& what, uint32_t n, auto call) -> absl::Status {
     GR_ASSIGN_OR_RETURN(const std::vector<char> output, Output(*selection, n, call));
     GR_ASSIGN_OR_RETURN(const std::vector<char> expected, Output(*twin, n, call));
@@ -93,14 +92,15 @@ absl::Status CheckStrategy(const std::shared_ptr<SelectBackend>& backend,
   for (const auto& each : {selection.get(), twin.get()}) {
     GR_RETURN_IF_ERROR(each->Seed(seed, 0, nullptr));
   }
-  for (const uint32_t batch : {300000u, 1u, 33u, 4096u, 50000u}) {
+  for (const uint32_t batch : {slots, 1u, 33u, slots / 50, slots / 6}) {
     const std::vector<SlotState> states = RandomStates(random, batch, slots);
     for (const auto& each : {selection.get(), twin.get()}) {
       GR_RETURN_IF_ERROR(each->Apply(states, nullptr));
     }
-    GR_RETURN_IF_ERROR(compare(absl::StrCat("a draw after ", batch, " changes"), 20001,
-                               [](Selection& drawn, const DrawOutput& output) {
-                                 return drawn.Draw(20001, 0.6, output, nullptr);
+    const uint32_t n = slots / 15 + 1;
+    GR_RETURN_IF_ERROR(compare(absl::StrCat("a draw after ", batch, " changes"), n,
+                               [n](Selection& drawn, const DrawOutput& output) {
+                                 return drawn.Draw(n, 0.6, output, nullptr);
                                }));
     if (!selection->CheckTop(1).ok()) continue;
     for (const uint32_t k : {1u, 32u, 777u, kMaxTop}) {
@@ -153,14 +153,17 @@ absl::StatusOr<double> Measure(SelectBackend& backend, int repeats, Call call) {
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBackend> backend,
-                                                        uint64_t seed) {
+                                                        uint64_t seed, uint32_t slots) {
+  if (slots < 2000 || slots > 1u << 30) {
+    return base::InvalidArgument("slots (", slots, ") must be between 2000 and 2^30.");
+  }
   std::vector<std::string> differences;
   base::Philox random(seed);
   for (const selectors::SelectorOptions& options : std::vector<selectors::SelectorOptions>{
            selectors::FifoOptions{}, selectors::LifoOptions{}, selectors::UniformOptions{},
            selectors::PrioritizedOptions{0.6}, selectors::HeapOptions{true},
            selectors::HeapOptions{false}}) {
-    GR_RETURN_IF_ERROR(CheckStrategy(backend, options, random, differences));
+    GR_RETURN_IF_ERROR(CheckStrategy(backend, options, slots, random, differences));
   }
   return differences;
 }

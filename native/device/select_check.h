@@ -13,9 +13,10 @@
 namespace gear_reverb::device {
 
 // Random batches of changes, draws and first items under every strategy, on the backend and on the
-// twin. What differed in any bit, a sentence each; empty if nothing did. Takes a second or two.
+// twin, with `slots` >= 2000 slots. What differed in any bit, a sentence each; empty if nothing
+// did. Takes a second or two for 3 * 10^5 slots.
 absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBackend> backend,
-                                                        uint64_t seed);
+                                                        uint64_t seed, uint32_t slots);
 
 // Seconds for `draws` weighted draws, with keys, probabilities and importance weights, from `items`
 // items of random priorities: the mean of `repeats`, after one more. The clock is the host's, from

@@ -47,14 +47,15 @@ class SpoiledBackend final : public SelectBackend {
 };
 
 TEST(CheckSelectionTest, FindsNothingInTheTwin) {
-  EXPECT_THAT(CheckSelection(MakeSelectTwin(), 3).value(), ::testing::IsEmpty());
+  EXPECT_THAT(CheckSelection(MakeSelectTwin(), 3, 4000).value(), ::testing::IsEmpty());
 }
 
 TEST(CheckSelectionTest, FindsASingleDifference) {
-  const auto draws = CheckSelection(std::make_shared<SpoiledBackend>(true), 3).value();
+  const auto draws = CheckSelection(std::make_shared<SpoiledBackend>(true), 3, 4000).value();
   EXPECT_EQ(draws.size(), 6u * 5);
-  EXPECT_EQ(draws[0], "Fifo: a draw after 300000 changes differs from the twin's.");
-  EXPECT_EQ(CheckSelection(std::make_shared<SpoiledBackend>(false), 3)->size(), 4u * 5 * 3);
+  EXPECT_EQ(draws[0], "Fifo: a draw after 4000 changes differs from the twin's.");
+  EXPECT_FALSE(CheckSelection(MakeSelectTwin(), 3, 100).ok());
+  EXPECT_EQ(CheckSelection(std::make_shared<SpoiledBackend>(false), 3, 4000)->size(), 4u * 5 * 3);
 }
 
 TEST(MeasureTest, TimesDrawsAndUpdates) {
