@@ -93,6 +93,8 @@ absl::StatusOr<std::unique_ptr<BatchStream>> ShmConnection::OpenBatchStream(
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
                                              absl::Span<const uint64_t> delete_keys) {
+  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
+  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -101,8 +103,6 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
       idle_.pop_back();
     }
   }
-  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   if (control == nullptr) {
     absl::StatusOr<std::shared_ptr<ShmControl>> opened = OpenControl();
     if (opened.ok()) control = *std::move(opened);
