@@ -1,6 +1,8 @@
 #include "native/client/batch_collector.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -29,6 +31,22 @@ BatchCollector::~BatchCollector() {
 
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  absl::Status thrown;
+  try {
+    return DrawAndGather(request, deadline);
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError(
+        absl::StrCat("There is no memory for a batch of ", request.size, " items."));
+  } catch (const std::exception& error) {
+    thrown = base::Internal(error.what());
+  }
+  unused_ += request.size;
+  if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
+  return thrown;
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
+                                                       absl::Time deadline) {
   GR_ASSIGN_OR_RETURN(batch::DrawnBatch drawn, Draw(request.size, deadline));
   EndBatch();
   absl::StatusOr<BatchPtr> batch = Gather(std::move(drawn), request);

@@ -47,7 +47,8 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // When the server is UNAVAILABLE a new stream is tried for ConnectPatience().
+  // When the server is UNAVAILABLE a new stream is tried for ConnectPatience(). RESOURCE_EXHAUSTED
+  // without memory; nothing is thrown.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
 
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
@@ -57,6 +58,7 @@ class BatchCollector {
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
+  absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline);
   absl::StatusOr<batch::DrawnBatch> Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
   absl::StatusOr<batch::DrawnBatch> TryDraw(int64_t n, absl::Time deadline);
