@@ -92,6 +92,12 @@ std::string Client::KnownDataPlane() {
   return grpc || (local_ == nullptr && services_asked_for_.has_value()) ? "grpc" : "";
 }
 
+absl::Status Client::Reach() {
+  if (may_use_grpc()) return absl::OkStatus();  // Which finds its server itself.
+  const absl::Status status = GetConnection(absl::Now() + kHelloTimeout).status();
+  return absl::IsDeadlineExceeded(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStreamEvents events) {
   std::shared_ptr<Connection> connection;
   {
@@ -101,14 +107,11 @@ std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStr
   if (connection != nullptr && connection->usable()) {
     return connection->OpenInsertStream(std::move(events));
   }
-  const bool grpc = plane_.ok() && (*plane_ == DataPlane::kAuto || *plane_ == DataPlane::kGrpc);
-  if (grpc) return grpc_->OpenInsertStream(std::move(events));
-  // No other way may be taken, so there is nothing to do but to look for this one.
-  auto found = GetConnection(absl::Now() + kHelloTimeout);
-  if (found.ok()) return (*found)->OpenInsertStream(std::move(events));
-  absl::Status status = found.status();
-  if (absl::IsDeadlineExceeded(status)) status = absl::UnavailableError(status.message());
-  return NewEndedInsertStream(std::move(status), std::move(events));
+  if (may_use_grpc()) return grpc_->OpenInsertStream(std::move(events));
+  // The writer reaches for the server before it tries again.
+  return NewEndedInsertStream(
+      absl::UnavailableError(absl::StrCat("There is no connection to the server at ", address_, ".")),
+      std::move(events));
 }
 
 absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(

@@ -12,7 +12,15 @@ ItemSender::ItemSender(std::shared_ptr<InsertStreamFactory> factory, const Sende
 
 ItemSender::~ItemSender() { Stop(absl::CancelledError("The writer was destroyed.")); }
 
+absl::Status ItemSender::CheckNotForked() const {
+  if (memory::ForkGeneration() == generation_) return absl::OkStatus();
+  return base::FailedPrecondition(
+      "The writer belongs to the process that this one was forked from. Start processes with the "
+      "'spawn' method: multiprocessing.get_context('spawn').");
+}
+
 absl::Status ItemSender::status() const {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
   return status_;
@@ -26,6 +34,7 @@ SenderStats ItemSender::stats() const {
 // ------------------------------------------------------------------------------------- sending
 
 absl::Status ItemSender::Submit(OutgoingItem outgoing) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   auto item = std::make_shared<InFlight>();
   item->item = std::move(outgoing.item);
   item->uses.reserve(outgoing.uses.size());
@@ -166,6 +175,7 @@ void ItemSender::ReconnectLoop() {
 }
 
 void ItemSender::Reconnect() {
+  if (const absl::Status reached = factory_->Reach(); !reached.ok()) return OnEnded(reached);
   base::MutexLock send_lock(&send_mutex_);
   std::vector<InFlightPtr> items;
   {
@@ -227,6 +237,7 @@ absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailabl
 }
 
 absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
   if (!status_.ok() || HasRoom()) return status_;
@@ -244,6 +255,7 @@ absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
 
 absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Time deadline,
                                          absl::Duration max_unavailable) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   base::MutexLock lock(&mutex_);
   if (status_.ok() && in_flight_items() <= limit) return absl::OkStatus();
   awaited_limit_ = limit_waits_++ == 0 ? limit : std::max(awaited_limit_, limit);
@@ -269,6 +281,7 @@ void ItemSender::Fail(const absl::Status& error) {
 }
 
 void ItemSender::Stop(const absl::Status& reason) {
+  if (!CheckNotForked().ok()) return;
   std::thread reconnecting;
   bool clean;
   {
