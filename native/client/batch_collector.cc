@@ -22,18 +22,19 @@ BatchCollector::~BatchCollector() {
     (void)stream_.release();  // Its threads are the parent's: ending it would wait for them.
     return;
   }
-  if (stream_ != nullptr) unused_ += stream_->held();
+  if (stream_ != nullptr) unused_ += stream_->End();
   if (unused_ > 0 && connection_ != nullptr) {
     // A server that is gone counts no more.
     connection_->ReportUnused(options_.table, unused_).IgnoreError();
   }
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
+absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
+                                              bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
   absl::Status thrown;
   try {
-    return DrawAndGather(request, deadline);
+    return DrawAndGather(request, deadline, another);
   } catch (const std::bad_alloc&) {
     thrown = absl::ResourceExhaustedError(
         absl::StrCat("There is no memory for a batch of ", request.size, " items."));
@@ -46,9 +47,11 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
 }
 
 absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
-                                                       absl::Time deadline) {
+                                                       absl::Time deadline, bool another) {
   GR_ASSIGN_OR_RETURN(batch::DrawnBatch drawn, Draw(request.size, deadline));
   EndBatch();
+  // An error is one of the next call.
+  if (another && SeedStream().ok()) stream_->DrawAhead(request.size);
   absl::StatusOr<BatchPtr> batch = Gather(std::move(drawn), request);
   if (!batch.ok()) unused_ += request.size;
   return batch;
@@ -123,7 +126,7 @@ void BatchCollector::DropStream() {
     base::MutexLock lock(&mutex_);
     dropped = std::move(stream_);
   }
-  unused_ += dropped->held();
+  unused_ += dropped->End();
   seeded_ = false;
 }
 

@@ -48,8 +48,10 @@ class BatchCollector {
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
   // When the server is UNAVAILABLE a new stream is tried for ConnectPatience(). RESOURCE_EXHAUSTED
-  // without memory; nothing is thrown.
-  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
+  // without memory; nothing is thrown. `another`: the next call will ask for the like, which may be
+  // drawn while this batch is gathered.
+  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
+                                bool another = false);
 
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
   void Cancel();
@@ -58,7 +60,8 @@ class BatchCollector {
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
-  absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline);
+  absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline,
+                                         bool another);
   absl::StatusOr<batch::DrawnBatch> Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
   absl::StatusOr<batch::DrawnBatch> TryDraw(int64_t n, absl::Time deadline);

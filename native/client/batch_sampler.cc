@@ -100,8 +100,10 @@ void BatchSampler::Prefetch() {
       changed_.Wait(&mutex_);
       continue;
     }
+    const bool another = finished_.size() + 2 <= static_cast<size_t>(options_.prefetch);
     mutex_.Unlock();
-    absl::StatusOr<BatchPtr> batch = collector_->Next(options_.request, absl::InfiniteFuture());
+    absl::StatusOr<BatchPtr> batch =
+        collector_->Next(options_.request, absl::InfiniteFuture(), another);
     mutex_.Lock();
     finished_.push_back(std::move(batch));
     changed_.NotifyAll();

@@ -42,9 +42,9 @@ class Client final : public writer::InsertStreamFactory,
   // The way that the last GetConnection found, if it is still there; empty if none is known.
   std::string KnownDataPlane();
 
-  // Asks the server where a way is forced that is not there, or no longer.
-  absl::Status Reach() override;
-  // Over the way that the last GetConnection or Reach found, if it is still there.
+  // The way that GetConnection finds within a second.
+  absl::StatusOr<std::shared_ptr<writer::InsertStreamFactory>> Reach() override;
+  // Over the way that GetConnection would find without asking; else the stream has ended already.
   std::unique_ptr<writer::InsertStream> OpenInsertStream(
       writer::InsertStreamEvents events) override;
 
@@ -62,9 +62,6 @@ class Client final : public writer::InsertStreamFactory,
   batch::BufferPool& side_buffers() { return *side_buffers_; }
 
  private:
-  bool may_use_grpc() const {
-    return plane_.ok() && (*plane_ == DataPlane::kAuto || *plane_ == DataPlane::kGrpc);
-  }
   absl::Status FetchSignatures();
   // The way to the server that answered so, null where only gRPC is left.
   absl::StatusOr<std::shared_ptr<Connection>> Choose(

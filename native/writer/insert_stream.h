@@ -50,11 +50,12 @@ class InsertStream {
 class InsertStreamFactory {
  public:
   virtual ~InsertStreamFactory() = default;
-  // Finds the server, where that takes asking for it; may wait for some seconds, and call the host
-  // program's interrupt hook, so no lock is held meanwhile. UNAVAILABLE, or an error that is final.
-  virtual absl::Status Reach() { return absl::OkStatus(); }
   // Does not wait for the server: a connection failure comes as on_ended(UNAVAILABLE).
   virtual std::unique_ptr<InsertStream> OpenInsertStream(InsertStreamEvents events) = 0;
+  // Whom to ask for a stream after one that has ended; null: this. May look for the server for some
+  // seconds, and call the host program's interrupt hook: no lock may be held. UNAVAILABLE, or an
+  // error that is final.
+  virtual absl::StatusOr<std::shared_ptr<InsertStreamFactory>> Reach() { return nullptr; }
 };
 
 }  // namespace gear_reverb::writer

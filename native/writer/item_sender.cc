@@ -55,12 +55,12 @@ absl::Status ItemSender::Submit(OutgoingItem outgoing) {
     open = open_;
     if (!first && !open) StartReconnecting();
   }
-  if (first) OpenStream();
+  if (first) OpenStream(*factory_);
   if (first || open) SendNow(*item, {});
   return absl::OkStatus();
 }
 
-void ItemSender::OpenStream() {
+void ItemSender::OpenStream(InsertStreamFactory& factory) {
   stream_ = nullptr;  // No event of the old stream comes after this.
   held_.Clear();
   {
@@ -69,7 +69,7 @@ void ItemSender::OpenStream() {
     opened_ = absl::Now();
     ++connection_changes_;
   }
-  stream_ = factory_->OpenInsertStream(
+  stream_ = factory.OpenInsertStream(
       {.on_confirmed = [this](absl::Span<const uint64_t> keys) { OnConfirmed(keys); },
        .on_ended = [this](absl::Status status) { OnEnded(status); }});
 }
@@ -175,7 +175,8 @@ void ItemSender::ReconnectLoop() {
 }
 
 void ItemSender::Reconnect() {
-  if (const absl::Status reached = factory_->Reach(); !reached.ok()) return OnEnded(reached);
+  const auto reached = factory_->Reach();
+  if (!reached.ok()) return OnEnded(reached.status());
   base::MutexLock send_lock(&send_mutex_);
   std::vector<InFlightPtr> items;
   {
@@ -190,7 +191,7 @@ void ItemSender::Reconnect() {
   for (const auto& item : items) {
     for (const ChunkUse& use : item->uses) ++later[use.key];
   }
-  OpenStream();
+  OpenStream(*reached != nullptr ? **reached : *factory_);
   for (const auto& item : items) {
     for (const ChunkUse& use : item->uses) {
       if (const auto it = later.find(use.key); --it->second == 0) later.erase(it);

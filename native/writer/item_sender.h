@@ -118,7 +118,7 @@ class ItemSender {
   void OnConfirmed(absl::Span<const uint64_t> keys);
   void OnEnded(const absl::Status& status);
 
-  void OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
+  void OpenStream(InsertStreamFactory& factory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
   void SendNow(const InFlight& item, const KeyCounts& later)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
   void ReconnectLoop();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "native/base/interrupt.h"
+#include "native/base/status.h"
 #include "native/writer/fake_insert_stream.h"
 #include "native/writer/test_tensors.h"
 
@@ -232,9 +233,10 @@ TEST_F(ItemSenderTest, AServerThatIsBackButSlowIsWaitedFor) {
 // A server that has to be looked for, which takes until the test says what came of it.
 class HiddenServer final : public FakeServer {
  public:
-  absl::Status Reach() override {
+  absl::StatusOr<std::shared_ptr<InsertStreamFactory>> Reach() override {
     looking.set_value();
-    return found.get_future().get();
+    GR_RETURN_IF_ERROR(found.get_future().get());
+    return nullptr;
   }
   std::promise<void> looking;
   std::promise<absl::Status> found;
