@@ -29,7 +29,7 @@ os.environ.setdefault("GEAR_REVERB_CONNECT_TIMEOUT", "2")
 
 # No call of a test takes longer, unless it hangs. Generous: the machine may be busy.
 CALL_SECONDS = 30.0
-# One that does not return in time is waited for so long again: whether it does tells slow from hung.
+# One that does not return in time is waited for so long again: that tells slow from hung.
 LATE_SECONDS = 15.0
 # Every test as a whole; the process dies with a traceback of every thread.
 TEST_SECONDS = 120

@@ -13,6 +13,7 @@ from tables import make_table, sizes
 import gear_reverb
 from gear_reverb import structured_writer
 
+
 def _use(client, queue):
     try:
         queue.put(str(client.server_info()))

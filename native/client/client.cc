@@ -113,10 +113,11 @@ std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStr
   std::shared_ptr<Connection> known;
   {
     base::MutexLock lock(&mutex_);
+    const DataPlane plane = plane_.value_or(DataPlane::kInProcess);
     if (local_ != nullptr) {
       if (local_->usable()) known = local_;
-    } else if (plane_.ok() && (*plane_ == DataPlane::kGrpc || (*plane_ == DataPlane::kAuto &&
-                                                               services_asked_for_ == services_seen))) {
+    } else if (plane == DataPlane::kGrpc ||
+               (plane == DataPlane::kAuto && services_asked_for_ == services_seen)) {
       known = grpc_;
     }
   }

@@ -21,9 +21,9 @@ struct SamplerOptions {
   absl::Duration rate_limiter_timeout = absl::InfiniteDuration();
 };
 
-// Thread-compatible but for Cancel. When the server is UNAVAILABLE a new stream is tried for ConnectPatience()
-// since the last sample or stream; samples in flight then are lost, as they are to Reverb's
-// clients.
+// Thread-compatible but for Cancel. When the server is UNAVAILABLE a new stream is tried for
+// ConnectPatience() since the last sample or stream; samples in flight then are lost, as they are
+// to Reverb's clients.
 class Sampler {
  public:
   // INVALID_ARGUMENT naming the option.

@@ -97,7 +97,9 @@ def test_priorities_change_and_items_go(client):
 def test_a_change_for_another_way_leaves_the_connections_alone(client):
     def sockets():
         paths = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
-        return sum(os.readlink(path).startswith("socket:") for path in paths if os.path.lexists(path))
+        return sum(
+            os.readlink(path).startswith("socket:") for path in paths if os.path.lexists(path)
+        )
 
     client.mutate_priorities("t", deletes=[1])
     before = sockets()
