@@ -15,14 +15,17 @@ from typing import TextIO
 
 
 class TreeFinder:
-    """Finds the modules of `reverb` that no other finder has, in the source tree."""
+    """Finds the modules that gear_reverb lacks in the source tree, as if they were its own.
+
+    So the alias finds them too, and they are the same modules under both names.
+    """
 
     def __init__(self, package: pathlib.Path):
         self._package = package
 
     def find_spec(self, fullname: str, path=None, target=None):
         root, _, rest = fullname.partition(".")
-        if root != "reverb" or not rest:
+        if root != "gear_reverb" or not rest:
             return None
         folder = self._package.joinpath(*rest.split(".")[:-1])
         return importlib.machinery.PathFinder.find_spec(fullname, [str(folder)], target)

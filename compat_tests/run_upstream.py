@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs Reverb's own Python tests against gear_reverb, and prints, last of all, `N passed, N failed`.
+"""Runs Reverb's own Python tests against gear_reverb, and prints, last of all, how many passed.
 
     python compat_tests/run_upstream.py --reverb-src PATH [--timeout SECONDS] [--python PROGRAM]
 
-PATH is a source tree of Reverb: a folder with a package `reverb` in it, or that package itself. Every
-`*_test.py` below it runs in a process of its own, in which `import reverb` gives gear_reverb; only
-modules that gear_reverb lacks, such as helpers of the tests, come from the tree. A file that
-crashes, hangs or has no tests counts as one failure more. The status is 0 if nothing failed, and 2
-if there is nothing to run.
+PATH is a source tree of Reverb: a folder with a package `reverb` in it, or that package itself.
+Every `*_test.py` below it runs in a process of its own, in which `import reverb` gives gear_reverb;
+only modules that gear_reverb lacks, such as helpers of the tests, come from the tree. A file that
+crashes, hangs or has no tests counts as one failure more. The last line is `N passed, N failed`,
+the status 0 if nothing failed, and 2 if there is nothing to run.
 
 The files run by .venv-compat's Python where it is there (scripts/setup_compat.sh), for most of them
 need TensorFlow. Needs the standard library alone.

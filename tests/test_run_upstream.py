@@ -12,6 +12,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "compat_tests" / "run_
 PASSES = """
     import platform, unittest
     import reverb
+    import reverb.helpers as the_same_helpers
     from reverb import helpers
     from reverb.testing import numbers
     from absl.testing import absltest, parameterized
@@ -28,6 +29,7 @@ PASSES = """
         def test_is_ours(self):
             self.assertEqual(reverb.__name__, "gear_reverb")
             self.assertEqual(reverb.client.__name__, "gear_reverb.client")
+            self.assertIs(helpers, the_same_helpers)
             self.assertTrue(platform.python_version())
 
         @unittest.skip("not here")

@@ -41,7 +41,7 @@ def passing(prefix: list[str]) -> tuple[set[str], str]:
         cases = ElementTree.parse(report).getroot().iter("testcase") if report.exists() else ()
         # A case has an element inside if it failed or was skipped.
         names = {
-            f"{case.get('classname')}.{case.get('name')}"
+            f"{case.get('classname').rpartition('site-packages.')[2]}.{case.get('name')}"
             for case in cases
             if all(child.tag in ("properties", "system-out", "system-err") for child in case)
         }

@@ -1,11 +1,12 @@
 """Acme's agents, unmodified, on dm-reverb and on gear_reverb: tables, learning, time per step.
 
-    python examples/acme/compare.py [--seeds 3] [--blocks 60] [--check]
+    python examples/acme/compare.py [--seeds 3] [--blocks N] [--check]
 
 Two trainings of an agent at a time, one on each library, take turns of a block of learner steps,
 in an order that reverses every round. The tables and the shapes of what they hold must be the
 same. Prints the time per learner step and what was learnt, draws docs/images/acme_curves.svg, and
-writes benchmarks/results/acme.json. Status 1 if tables differ or, with --check, a bar is missed.
+writes benchmarks/results/acme.json. Status 1 if tables differ or, with --check, a bar is missed. With --agents only some are trained, and
+nothing is written.
 """
 
 import argparse
@@ -20,14 +21,16 @@ from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+PICTURE = ROOT / "docs/images/acme_curves.svg"
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import _harness  # noqa: E402
-
 from picture import draw  # noqa: E402
 
 SIDES = {"dm-reverb": [], "gear_reverb": ["-m", "gear_reverb", "run"]}
 LIBRARIES = {"dm-reverb": "reverb", "gear_reverb": "gear_reverb"}
-AGENTS = ("DQN, CartPole", "R2D2, Catch", "D4PG, Pendulum")
+# Blocks of 100 learner steps, enough to learn.
+AGENTS = {"DQN, CartPole": 50, "R2D2, Catch": 25, "D4PG, Pendulum": 80}
+BLOCK_STEPS = 100
 # Filling the table, tracing the functions and warming up.
 UNCOUNTED_BLOCKS = 3
 BAR = 1.05
@@ -41,7 +44,12 @@ class Training:
         command = [sys.executable, *SIDES[side], HERE / "train.py", agent]
         self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
-            [*map(str, command), f"--seed={seed}", f"--blocks={blocks}"],
+            [
+                *map(str, command),
+                f"--seed={seed}",
+                f"--blocks={blocks}",
+                f"--block-steps={BLOCK_STEPS}",
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -105,11 +113,11 @@ def learnt(curve: list[list[float]]) -> tuple[float, float]:
     return statistics.fmean(early or [curve[0][1]]), statistics.fmean(late or [curve[-1][1]])
 
 
-def case_of(runs: list[dict[str, dict[str, Any]]], block_steps: int) -> dict[str, Any]:
+def case_of(runs: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     """Milliseconds per learner step of every block, the curves, and the tables."""
 
     def per_step(side: str, kind: str) -> list[float]:
-        return [1e3 * block[kind] / block_steps for run in runs for block in run[side]["blocks"]]
+        return [1e3 * block[kind] / BLOCK_STEPS for run in runs for block in run[side]["blocks"]]
 
     return {
         "unit": "milliseconds per learner step, a block each",
@@ -123,11 +131,13 @@ def case_of(runs: list[dict[str, dict[str, Any]]], block_steps: int) -> dict[str
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each agent")
-    parser.add_argument("--blocks", type=int, default=60, help="of 100 learner steps each")
+    parser.add_argument(
+        "--blocks", type=int, help="of 100 learner steps; by default enough to learn"
+    )
     parser.add_argument("--check", action="store_true", help="status 1 if a bar is missed")
-    parser.add_argument("--agents", nargs="+", choices=AGENTS, default=AGENTS)
+    parser.add_argument("--agents", nargs="+", choices=AGENTS, default=list(AGENTS))
     arguments = parser.parse_args()
-    if arguments.blocks <= UNCOUNTED_BLOCKS:
+    if arguments.blocks is not None and arguments.blocks <= UNCOUNTED_BLOCKS:
         parser.error(f"--blocks must be more than {UNCOUNTED_BLOCKS}, which do not count")
 
     cases, bars, rows, faults = {}, [], [], []
@@ -135,10 +145,10 @@ def main() -> int:
         runs = []
         for seed in range(arguments.seeds):
             print(f"{agent}, seed {seed}", flush=True)
-            runs.append(train(agent, seed, arguments.blocks))
+            runs.append(train(agent, seed, arguments.blocks or AGENTS[agent]))
             sides = (runs[-1][side]["tables"] for side in SIDES)
             faults += [f"{agent}: {found}" for found in differences(*sides)]
-        case = cases[agent] = case_of(runs, block_steps=100)
+        case = cases[agent] = case_of(runs)
         summaries = {side: _harness.Summary.of(case["rounds"][side]) for side in SIDES}
         for side, summary in summaries.items():
             ends = [learnt(curve) for curve in case["curves"][side]]
@@ -156,7 +166,7 @@ def main() -> int:
     print("tables and shapes: " + ("they differ" if faults else "the same"))
     if set(arguments.agents) == set(AGENTS):
         print(_harness.write_results("acme", cases, bars))
-        draw(ROOT / "docs/images/acme_curves.svg", {name: c["curves"] for name, c in cases.items()})
+        draw(PICTURE, {agent: case["curves"] for agent, case in cases.items()})
     return 1 if faults or (arguments.check and not all(bar.met for bar in bars)) else 0
 
 
