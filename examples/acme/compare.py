@@ -5,8 +5,8 @@
 Two trainings of an agent at a time, one on each library, take turns of a block of learner steps,
 in an order that reverses every round. The tables and the shapes of what they hold must be the
 same. Prints the time per learner step and what was learnt, draws docs/images/acme_curves.svg, and
-writes benchmarks/results/acme.json. Status 1 if tables differ or, with --check, a bar is missed. With --agents only some are trained, and
-nothing is written.
+writes benchmarks/results/acme.json; with --agents only some are trained, and nothing is written.
+Status 1 if tables differ or, with --check, a bar is missed.
 """
 
 import argparse
