@@ -128,6 +128,23 @@ def case_of(runs: list[dict[str, dict[str, Any]]]) -> dict[str, Any]:
     }
 
 
+def rows_of(agent: str, case: dict[str, Any]) -> list[list[str]]:
+    """A line for each library: the time per step, and what was learnt."""
+    rows = []
+    for side in SIDES:
+        ends = [learnt(curve) for curve in case["curves"][side]]
+        returns = (f"{statistics.fmean(values):.1f}" for values in zip(*ends))
+        wall = _harness.Summary.of(case["rounds"][side]).show(".2f")
+        cpu = f"{statistics.median(case['cpu_rounds'][side]):.2f}"
+        rows.append([f"{agent}, {side}", wall, cpu, *returns])
+    return rows
+
+
+def bar_of(agent: str, case: dict[str, Any]) -> _harness.Bar:
+    ours, theirs = (statistics.median(case["rounds"][s]) for s in ("gear_reverb", "dm-reverb"))
+    return _harness.Bar(f"{agent}: wall time per learner step", ours / theirs, BAR, at_most=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=3, help="trainings of each agent")
@@ -141,6 +158,7 @@ def main() -> int:
         parser.error(f"--blocks must be more than {UNCOUNTED_BLOCKS}, which do not count")
 
     cases, bars, rows, faults = {}, [], [], []
+    everything = set(arguments.agents) == set(AGENTS)
     for agent in arguments.agents:
         runs = []
         for seed in range(arguments.seeds):
@@ -148,15 +166,12 @@ def main() -> int:
             runs.append(train(agent, seed, arguments.blocks or AGENTS[agent]))
             sides = (runs[-1][side]["tables"] for side in SIDES)
             faults += [f"{agent}: {found}" for found in differences(*sides)]
-        case = cases[agent] = case_of(runs)
-        summaries = {side: _harness.Summary.of(case["rounds"][side]) for side in SIDES}
-        for side, summary in summaries.items():
-            ends = [learnt(curve) for curve in case["curves"][side]]
-            cpu = statistics.median(case["cpu_rounds"][side])
-            returns = (f"{statistics.fmean(values):.1f}" for values in zip(*ends))
-            rows.append([f"{agent}, {side}", summary.show(".2f"), f"{cpu:.2f}", *returns])
-        ratio = summaries["gear_reverb"].median / summaries["dm-reverb"].median
-        bars.append(_harness.Bar(f"{agent}: wall time per learner step", ratio, BAR, at_most=True))
+        cases[agent] = case_of(runs)
+        rows += rows_of(agent, cases[agent])
+        bars.append(bar_of(agent, cases[agent]))
+        if everything:  # With what there is so far.
+            _harness.write_results("acme", cases, bars)
+            draw(PICTURE, {name: case["curves"] for name, case in cases.items()})
 
     headings = ["agent, library", "ms per learner step", "of CPU", "first returns", "last returns"]
     console = _harness.print_table("Acme's agents side by side", headings, rows)
@@ -164,9 +179,6 @@ def main() -> int:
     for fault in faults:
         print(f"differs: {fault}")
     print("tables and shapes: " + ("they differ" if faults else "the same"))
-    if set(arguments.agents) == set(AGENTS):
-        print(_harness.write_results("acme", cases, bars))
-        draw(PICTURE, {agent: case["curves"] for agent, case in cases.items()})
     return 1 if faults or (arguments.check and not all(bar.met for bar in bars)) else 0
 
 
