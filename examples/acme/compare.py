@@ -29,7 +29,7 @@ from picture import draw  # noqa: E402
 SIDES = {"dm-reverb": [], "gear_reverb": ["-m", "gear_reverb", "run"]}
 LIBRARIES = {"dm-reverb": "reverb", "gear_reverb": "gear_reverb"}
 # Blocks of 100 learner steps, enough to learn.
-AGENTS = {"DQN, CartPole": 50, "R2D2, Catch": 25, "D4PG, Pendulum": 80}
+AGENTS = {"DQN, CartPole": 40, "R2D2, Catch": 15, "D4PG, Pendulum": 60}
 BLOCK_STEPS = 100
 # Filling the table, tracing the functions and warming up.
 UNCOUNTED_BLOCKS = 3
