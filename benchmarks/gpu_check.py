@@ -214,6 +214,25 @@ def index_select_rates(gpu: int, row: int, batch: int) -> dict[str, float]:
     return rates
 
 
+def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:
+    seed = int(np.random.default_rng().integers(1 << 32))
+    differences = _native.cuda_check_selection(gpu, seed, 300_000)
+    assert not differences, differences
+    return {"seed": seed}
+
+
+def selections(gpu: int | None) -> list[dict[str, float]]:
+    """Weighted draws and updates of priorities, in milliseconds."""
+    largest = 10**8 if gpu is not None else 10**6
+    results = []
+    for items in (10**5, 10**6, largest):
+        draw = _native.cuda_measure_draw(gpu, items, 1 << 20, REPEATS) * 1e3
+        update = _native.cuda_measure_update(gpu, items, 4096, 10 * REPEATS) * 1e3
+        results.append({"items": items, "draw 2^20 ms": draw, "update 4096 ms": update})
+        print(f"   {items} items: draw 2^20 {draw:.3f} ms, update 4096 {update:.4f} ms")
+    return results
+
+
 def end_to_end(device: str, out: str) -> dict[str, float]:
     """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
     rng = np.random.default_rng()
@@ -263,6 +282,8 @@ def main() -> int:
         frameworks = ("torch", "cupy", "jax")
     else:
         frameworks = ("numpy",)
+    selector = gpu if on_gpu else None
+    report.step("selection is like its twin", selection_is_like_its_twin, selector)
     for out in frameworks:
         report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
     if on_gpu:
@@ -271,6 +292,7 @@ def main() -> int:
         for place, rate in rates.items():
             report.step(f"gather from {place}", gathers, gpu, place, rate)
         report.step("index_select", index_select_pipeline, gpu)
+    report.step("selection", selections, selector)
     report.step("end to end", end_to_end, options.device, frameworks[0])
     report.values["cuda at the end"] = cuda.stats()
     report.values["failed"] = report.failed

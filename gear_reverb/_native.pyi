@@ -338,6 +338,15 @@ def cuda_open_gpus() -> list[dict[str, Any]]:
 def cuda_self_test(gpu: int, seed: int, rounds: int) -> list[str]:
     """What differed from the CPU's twin."""
 
+def cuda_check_selection(gpu: int | None, seed: int, slots: int) -> list[str]:
+    """What of random selections differed from the CPU's twin (None: the twin itself)."""
+
+def cuda_measure_draw(gpu: int | None, items: int, draws: int, repeats: int) -> float:
+    """Seconds for so many weighted draws."""
+
+def cuda_measure_update(gpu: int | None, items: int, updates: int, repeats: int) -> float:
+    """Seconds for an update of so many priorities, from host memory."""
+
 def cuda_measure_gather(
     gpu: int, way: str, place: str, rows: int, pieces: int, piece_bytes: int, repeats: int
 ) -> float:

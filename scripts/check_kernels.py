@@ -21,6 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Part of a kernel's name → what its machine code must have, and why.
 WANTED = {
     "GatherBy": (r"\bLDG\.E\.[A-Z0-9_.]*128\b", "16-byte loads"),
+    "4DrawEN|10ResumLevelI|3TopEN|11WriteLeaves": (r"\bLDG\.E\.[A-Z0-9_.]*128\b", "16-byte loads"),
     "GatherByBulk.*sm_(?:9|1)": (r"\bUBLKCP\b", "bulk copies"),
 }
 LOCAL_MEMORY = re.compile(r"\b(?:LDL|STL)\b")

@@ -24,6 +24,7 @@ void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.
 
 void DefineCuda(pybind11::module_& module);  // What there is of kernels and GPUs.
+void DefineCudaSelect(pybind11::module_& module);  // Checks and timings of selection.
 
 // After the client and the writers.
 void DefineBatchInsert(pybind11::module_& module);

@@ -22,4 +22,5 @@ PYBIND11_MODULE(_native, module) {
   DefineBatchAppend(module);
   DefineBlocks(module);
   DefineCuda(module);
+  DefineCudaSelect(module);
 }

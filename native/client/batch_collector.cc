@@ -1,6 +1,8 @@
 #include "native/client/batch_collector.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -34,6 +36,22 @@ BatchCollector::~BatchCollector() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  absl::Status thrown;
+  try {
+    return DrawAndGather(request, deadline, another);
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError(
+        absl::StrCat("There is no memory for a batch of ", request.size, " items."));
+  } catch (const std::exception& error) {
+    thrown = base::Internal(error.what());
+  }
+  unused_ += request.size;
+  if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
+  return thrown;
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
+                                                       absl::Time deadline, bool another) {
   batch::DrawnBatch drawn;
   if (kept_.has_value() && static_cast<int64_t>(kept_->size()) == request.size) {
     drawn = *std::exchange(kept_, std::nullopt);

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "native/batch/drawn_batch.h"
+#include "native/storage/stacked_rows.h"
 #include "native/table/item.h"
 #include "native/writer/insert_stream.h"
 
@@ -68,6 +69,23 @@ class BatchStream {
   virtual bool cancellable() const { return false; }
 };
 
+// Row i of `rows` as item i, with keys[i] and priorities[i].
+struct StackedItems {
+  const std::string& table;
+  const storage::StackedRows& rows;
+  absl::Span<const uint64_t> keys;
+  absl::Span<const double> priorities;
+
+  int64_t size() const { return rows.size(); }
+};
+
+// Which of such items a server has confirmed.
+struct ConfirmedItems {
+  explicit ConfirmedItems(int64_t size) : rows(size) {}
+  std::vector<bool> rows;
+  int64_t count = 0;
+};
+
 // Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; the others end with
 // UNAVAILABLE if no connection can be made for ConnectPatience().
 class Connection : public writer::InsertStreamFactory {
@@ -88,6 +106,12 @@ class Connection : public writer::InsertStreamFactory {
   // Tells the table that `n` samples, drawn ahead of their use, were thrown away. Ends soon, and
   // does nothing if the server does not count them.
   virtual absl::Status ReportUnused(const std::string& table, int64_t n);
+
+  // Inserts all items, with less ado than an insert stream, and waits until they are confirmed.
+  // UNAVAILABLE where this way has no such means, or the server has gone; what is not confirmed
+  // may then go by an insert stream. DEADLINE_EXCEEDED, CANCELLED, or what the server says.
+  virtual absl::Status InsertStacked(const StackedItems& items, absl::Time deadline,
+                                     ConfirmedItems* confirmed);
 
   virtual absl::Status MutatePriorities(const std::string& table,
                                         absl::Span<const table::KeyWithPriority> updates,

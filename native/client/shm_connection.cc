@@ -100,9 +100,33 @@ absl::StatusOr<std::unique_ptr<BatchStream>> ShmConnection::OpenBatchStream(
   return grpc_->OpenBatchStream(table);
 }
 
+absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time deadline,
+                                          ConfirmedItems* confirmed) {
+  std::unique_ptr<ShmRowSender> sender;
+  {
+    base::MutexLock lock(&mutex_);
+    if (!idle_senders_.empty()) {
+      sender = std::move(idle_senders_.back());
+      idle_senders_.pop_back();
+    }
+  }
+  if (sender == nullptr) {
+    absl::StatusOr<std::unique_ptr<ShmRowSender>> opened = ShmRowSender::Open(*peer_);
+    // An insert stream meets the same, and knows what to do.
+    if (!opened.ok()) return absl::UnavailableError(opened.status().message());
+    sender = *std::move(opened);
+  }
+  GR_RETURN_IF_ERROR(sender->Insert(items, deadline, confirmed));
+  base::MutexLock lock(&mutex_);
+  idle_senders_.push_back(std::move(sender));
+  return absl::OkStatus();
+}
+
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
                                              absl::Span<const uint64_t> delete_keys) {
+  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
+  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -111,8 +135,6 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
       idle_.pop_back();
     }
   }
-  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   if (control == nullptr) {
     absl::StatusOr<std::shared_ptr<ShmControl>> opened = OpenControl();
     if (opened.ok()) control = *std::move(opened);

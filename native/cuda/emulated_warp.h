@@ -148,6 +148,7 @@ inline uint32_t __ballot_sync(uint32_t mask, bool vote) {
   return ballot;
 }
 inline void __syncwarp() { EmulatedWarp::Meet(~0u, 0); }
+inline uint32_t __popc(uint32_t bits) { return static_cast<uint32_t>(__builtin_popcount(bits)); }
 inline uint32_t __ffs(uint32_t bits) { return static_cast<uint32_t>(__builtin_ffs(bits)); }
 inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> (shift & 31));
