@@ -83,4 +83,4 @@ clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so
 
 distclean: clean
-	rm -rf .venv .venv-compat .venv-newest .venv-bench .venv-acme
+	rm -rf .venv .venv-compat .venv-newest .venv-bench .venv-acme .venv-cuda
