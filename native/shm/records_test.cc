@@ -156,7 +156,7 @@ TEST_F(RecordsTest, RowsMustFitTheirChunk) {
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     return std::string(status.message());
   };
-  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4, 2]"));
+  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4,2]"));
   EXPECT_THAT(error(RowsBody(0)), HasSubstr("items of 0 steps"));
   EXPECT_THAT(error(RowsBody(-1)), HasSubstr("items of -1 steps"));
   EXPECT_THAT(error(RowsBody(2, true)), HasSubstr("squeezed items of 2 steps"));
