@@ -86,7 +86,7 @@ void BatchSides::Fill(const batch::DrawnColumn& column, const OfColumn& arrays) 
 
 absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
                                               batch::BufferPool& buffers,
-                                              std::optional<double> beta) {
+                                              std::optional<double> beta, bool describe) {
   const batch::DrawnBatch& drawn = batch.drawn;
   const auto size = static_cast<int64_t>(drawn.size());
   BatchSides sides;
@@ -98,7 +98,7 @@ absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
   if (beta.has_value()) sides.weights_ = sides.Reserve(DType::kFloat32, {size});
   // The columns that lengths are given of.
   std::vector<size_t> described;
-  if (batch.layout.ragged != batch::Ragged::kError) {
+  if (describe && batch.layout.ragged != batch::Ragged::kError) {
     sides.agree_ = batch::LengthsAgree(drawn);
     for (size_t i = 0; i < drawn.columns.size(); ++i) {
       if (sides.agree_ && drawn.columns[i].squeezed) continue;

@@ -13,9 +13,9 @@ namespace gear_reverb::bindings {
 // What a batch has besides its columns, by item, gathered in one small buffer.
 class BatchSides {
  public:
-  // Needs no GIL.
+  // Needs no GIL. Without `describe`, only the items' info.
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
-                                           std::optional<double> beta);
+                                           std::optional<double> beta, bool describe = true);
 
   // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
   pybind11::tuple ToPython() const;

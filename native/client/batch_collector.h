@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,18 +17,31 @@
 
 namespace gear_reverb::client {
 
+// What bounds a sequence of batches; by default it is endless.
+struct SequenceLimits {
+  int64_t max_items = -1;             // In all; < 0: no limit.
+  int64_t max_items_per_stream = -1;  // A new stream is opened after so many; < 0: never.
+  // The sequence ends when the rate limiter has not let an item through for so long.
+  absl::Duration rate_limiter_timeout = absl::InfiniteDuration();
+};
+
 struct CollectorOptions {
   std::string table;
   // Batch number i draws by a generator of its own, made of the seed and i, wherever the table's
   // stands: from an unchanged table, equal seeds draw equal batches.
   std::optional<uint64_t> seed;
   size_t kept_buffers = 2;  // For batches to come.
+  SequenceLimits limits;
+  int64_t ahead = 0;  // Items that may be on their way for batches to come.
 };
 
 struct BatchRequest {
   int64_t size = 0;  // > 0.
   batch::Ragged ragged = batch::Ragged::kError;
   size_t max_bytes = 0;
+  // If given, fewer items will do: those that are there soon after the first, are alike, and have
+  // about so many bytes. Otherwise fewer come at the end of a sequence alone.
+  std::optional<size_t> block_bytes;
 };
 
 // A gathered batch. Of `drawn`, pieces and lease are there only for columns of strings, whose text
@@ -47,7 +61,8 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // When the server is UNAVAILABLE a new stream is tried for ConnectPatience().
+  // OUT_OF_RANGE after the sequence's end. When the server is UNAVAILABLE a new stream is tried for
+  // ConnectPatience().
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
 
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
@@ -57,9 +72,16 @@ class BatchCollector {
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
-  absl::StatusOr<batch::DrawnBatch> Draw(int64_t n, absl::Time deadline);
+  // Until `pending_` is enough for the request, or the sequence ends.
+  absl::Status Fill(const BatchRequest& request, absl::Time deadline);
+  // Adds to `pending_`, or sets `ended_`.
+  absl::Status Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
-  absl::StatusOr<batch::DrawnBatch> TryDraw(int64_t n, absl::Time deadline);
+  absl::Status TryDraw(int64_t n, absl::Time deadline);
+  absl::StatusOr<BatchPtr> TakeAndGather(const BatchRequest& request);
+  // Of `pending_`, which is not empty.
+  absl::StatusOr<batch::DrawnBatch> Take(const BatchRequest& request);
+  batch::DrawnBatch TakeFront(size_t n);
   void EndBatch();  // The next one is another.
   absl::Status OpenStream();
   absl::Status SeedStream();
@@ -74,6 +96,12 @@ class BatchCollector {
   uint64_t batch_number_ = 0;
   bool seeded_ = false;  // The stream draws batch `batch_number_`.
   int64_t unused_ = 0;
+  std::deque<batch::DrawnBatch> pending_;  // Drawn and not yet given out; none is empty.
+  int64_t num_pending_ = 0;                // Items of them.
+  int64_t drawn_ = 0;                      // Items, by all streams.
+  int64_t drawn_by_stream_ = 0;
+  bool ended_ = false;   // Nothing is to be drawn any more.
+  absl::Status failed_;  // Told once `pending_` is given out.
 
   base::Mutex mutex_;
   // Changed by the owner's thread alone, under the lock; it reads without.
