@@ -120,9 +120,7 @@ def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequen
         sampler.close()
 
 
-def _sampler(
-    client: client_lib.Client, table: str, options: Options
-) -> pybind.BlockSampler:
+def _sampler(client: client_lib.Client, table: str, options: Options) -> pybind.BlockSampler:
     if options.batch_size:
         form = "padded" if options.pad else "stacked"
     else:

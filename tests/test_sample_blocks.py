@@ -183,7 +183,8 @@ def rows_of(client, lengths, shape, **options):
         columns, timesteps=False, max_in_flight=20, max_samples=len(lengths), **options
     )
     return [
-        block for block in _sample_blocks.blocks(client.server_address, "t", options)
+        block
+        for block in _sample_blocks.blocks(client.server_address, "t", options)
         if len(block[0]) > 0
     ]
 

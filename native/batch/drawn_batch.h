@@ -44,8 +44,8 @@ struct DrawnBatch {
   size_t size() const { return keys.size(); }
 };
 
-// Whether items of both can be in one batch: their columns have the same number, dtypes, step shapes
-// and squeezing. None of the columns is empty.
+// Whether items of both can be in one batch: their columns have the same number, dtypes, step
+// shapes and squeezing. None of the columns is empty.
 bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b);
 
 // In groups of neighbours that are alike, all of which share the items as their lease.

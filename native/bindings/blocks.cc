@@ -101,8 +101,9 @@ class PyBlockSampler {
     py::list lengths(columns.size());
     for (size_t i = 0; i < columns.size(); ++i) {
       const batch::DrawnColumn& column = columns[i];
-      const bool differ = form_ == Form::kSteps ||
-                          (form_ == Form::kItems && FirstOfOtherLength(column) < batch->drawn.size());
+      const bool differ =
+          form_ == Form::kSteps ||
+          (form_ == Form::kItems && FirstOfOtherLength(column) < batch->drawn.size());
       lengths[i] = py::none();
       if (differ) lengths[i] = py::array_t<int32_t>(column.lengths.size(), column.lengths.data());
     }

@@ -41,7 +41,7 @@ BatchCollector::~BatchCollector() {
     (void)stream_.release();  // Its threads are the parent's: ending it would wait for them.
     return;
   }
-  if (stream_ != nullptr) unused_ += stream_->held();
+  if (stream_ != nullptr) unused_ += stream_->End();
   unused_ += num_pending_;
   if (unused_ > 0 && connection_ != nullptr) {
     // A server that is gone counts no more.
@@ -49,20 +49,35 @@ BatchCollector::~BatchCollector() {
   }
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline) {
+absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
+                                              bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
   GR_RETURN_IF_ERROR(Fill(request, deadline));
   if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
   EndBatch();
   const int64_t pending = num_pending_;
-  absl::StatusOr<BatchPtr> batch = TakeAndGather(request);
+  absl::StatusOr<batch::DrawnBatch> drawn = Take(request);
+  DrawAhead(std::max(options_.ahead, another ? request.size : 0));
+  absl::StatusOr<BatchPtr> batch = drawn.status();
+  if (drawn.ok()) batch = Gather(*std::move(drawn), request);
   if (!batch.ok()) unused_ += pending - num_pending_;
   return batch;
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::TakeAndGather(const BatchRequest& request) {
-  GR_ASSIGN_OR_RETURN(batch::DrawnBatch drawn, Take(request));
-  return Gather(std::move(drawn), request);
+int64_t BatchCollector::Room() const {
+  const SequenceLimits& limits = options_.limits;
+  int64_t room = std::numeric_limits<int64_t>::max();
+  if (limits.max_items >= 0) room = limits.max_items - drawn_;
+  if (limits.max_items_per_stream >= 0) {
+    room = std::min(room, limits.max_items_per_stream - drawn_by_stream_);
+  }
+  return room;
+}
+
+void BatchCollector::DrawAhead(int64_t n) {
+  n = std::min(n - num_pending_, Room());
+  // An error is one of the next call.
+  if (n > 0 && stream_ != nullptr && SeedStream().ok()) stream_->DrawAhead(n);
 }
 
 absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadline) {
@@ -147,14 +162,8 @@ absl::Status BatchCollector::Draw(int64_t n, absl::Time deadline) {
 absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
   if (stream_ == nullptr) GR_RETURN_IF_ERROR(OpenStream());
   GR_RETURN_IF_ERROR(SeedStream());
-  const SequenceLimits& limits = options_.limits;
-  int64_t room = std::numeric_limits<int64_t>::max();
-  if (limits.max_items >= 0) room = limits.max_items - drawn_;
-  if (limits.max_items_per_stream >= 0) {
-    room = std::min(room, limits.max_items_per_stream - drawn_by_stream_);
-  }
-  n = std::min(n, room);
-  auto groups = stream_->Draw(n, std::min(options_.ahead, room - n), deadline);
+  n = std::min(n, Room());
+  auto groups = stream_->Draw(n, deadline);
   if (!groups.ok()) {
     const absl::Status& status = groups.status();
     if (absl::IsInvalidArgument(status)) {  // An item is of no use.
@@ -179,15 +188,15 @@ absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
     drawn_by_stream_ += size;
     pending_.push_back(std::move(group));
   }
-  ended_ = drawn_ == limits.max_items;
-  if (ended_ || drawn_by_stream_ == limits.max_items_per_stream) DropStream();
+  ended_ = drawn_ == options_.limits.max_items;
+  if (Room() == 0) DropStream();
   return absl::OkStatus();
 }
 
 absl::Status BatchCollector::OpenStream() {
   GR_ASSIGN_OR_RETURN(connection_, source_());
   GR_ASSIGN_OR_RETURN(auto stream, connection_->OpenBatchStream(
-                                        options_.table, options_.limits.rate_limiter_timeout));
+                                       options_.table, options_.limits.rate_limiter_timeout));
   base::MutexLock lock(&mutex_);
   stream_ = std::move(stream);
   if (cancelled_) stream_->Cancel();
@@ -212,7 +221,7 @@ void BatchCollector::DropStream() {
     base::MutexLock lock(&mutex_);
     dropped = std::move(stream_);
   }
-  unused_ += dropped->held();
+  unused_ += dropped->End();
   drawn_by_stream_ = 0;
   seeded_ = false;
 }

@@ -62,8 +62,10 @@ class BatchCollector {
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
   // OUT_OF_RANGE after the sequence's end. When the server is UNAVAILABLE a new stream is tried for
-  // ConnectPatience().
-  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
+  // ConnectPatience(). `another`: the next call will ask for the like, which may be drawn while
+  // this batch is gathered.
+  absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
+                                bool another = false);
 
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
   void Cancel();
@@ -78,10 +80,11 @@ class BatchCollector {
   absl::Status Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
   absl::Status TryDraw(int64_t n, absl::Time deadline);
-  absl::StatusOr<BatchPtr> TakeAndGather(const BatchRequest& request);
   // Of `pending_`, which is not empty.
   absl::StatusOr<batch::DrawnBatch> Take(const BatchRequest& request);
   batch::DrawnBatch TakeFront(size_t n);
+  int64_t Room() const;  // How many more the stream may draw.
+  void DrawAhead(int64_t n);
   void EndBatch();  // The next one is another.
   absl::Status OpenStream();
   absl::Status SeedStream();

@@ -34,9 +34,9 @@ absl::StatusOr<BatchSampler::Pointer> BatchSampler::Create(ConnectionSource sour
 BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& options)
     : options_(options),
       collector_(std::make_unique<BatchCollector>(
-          std::move(source), CollectorOptions{options.table, options.seed,
-                                              static_cast<size_t>(options.prefetch) + 2,
-                                              options.limits, options.ahead})) {}
+          std::move(source),
+          CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
+                           options.limits, options.ahead})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 
@@ -104,8 +104,10 @@ void BatchSampler::Prefetch() {
       changed_.Wait(&mutex_);
       continue;
     }
+    const bool another = finished_.size() + 2 <= static_cast<size_t>(options_.prefetch);
     mutex_.Unlock();
-    absl::StatusOr<BatchPtr> batch = collector_->Next(options_.request, absl::InfiniteFuture());
+    absl::StatusOr<BatchPtr> batch =
+        collector_->Next(options_.request, absl::InfiniteFuture(), another);
     mutex_.Lock();
     finished_.push_back(std::move(batch));
     changed_.NotifyAll();

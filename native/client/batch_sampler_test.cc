@@ -307,13 +307,12 @@ TEST_F(BatchSamplerTest, ABlockHasAboutSoManyBytes) {
 TEST_F(BatchSamplerTest, ABlockEndsWhereItemsAreNotAlike) {
   InsertMany(0, 2);
   const float step = 0.5;
-  const tensor::TensorView view{tensor::DType::kFloat32,
-                                {1},
-                                {reinterpret_cast<const std::byte*>(&step), sizeof(step)}};
+  const tensor::TensorView view{
+      tensor::DType::kFloat32, {1}, {reinterpret_cast<const std::byte*>(&step), sizeof(step)}};
   const auto chunk = storage::CopyToChunk(*memory::ProcessArena(), 1, {}, {view}).value();
   ASSERT_TRUE(table()
-                  .InsertOrAssign({++key_, 1.0, 0, {},
-                                   storage::TrajectoryBuilder::SliceOf(chunk, 0, 1, false)})
+                  .InsertOrAssign(
+                      {++key_, 1.0, 0, {}, storage::TrajectoryBuilder::SliceOf(chunk, 0, 1, false)})
                   .ok());
   Insert({7});
   const auto sampler = MakeSequence(4, {4}, kNoLimit);
@@ -345,8 +344,8 @@ class BatchStreamOfSamplesTest : public ::testing::Test {
     for (int i = 0; i < n; ++i) items_.push_back({{1, 1, 1, {}, Steps({1})}, 1, 1, false});
   }
   // Items that a draw gave; -1 if it had none by the deadline.
-  int64_t Draw(int64_t n, int64_t ahead = 0) {
-    const auto groups = stream_->Draw(n, ahead, Soon());
+  int64_t Draw(int64_t n) {
+    const auto groups = stream_->Draw(n, Soon());
     if (absl::IsDeadlineExceeded(groups.status())) return -1;
     EXPECT_TRUE(groups.ok()) << groups.status();
     EXPECT_EQ(groups->size(), 1u);
@@ -379,23 +378,25 @@ TEST_F(BatchStreamOfSamplesTest, GivesNoMoreThanIsAskedFor) {
 }
 
 TEST_F(BatchStreamOfSamplesTest, AsksAheadInHalves) {
-  Add(4);
-  EXPECT_EQ(Draw(4, 8), 4);
-  EXPECT_EQ(requested_, 12);
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 8);
   Add(2);
-  EXPECT_EQ(Draw(2, 8), 2);
-  EXPECT_EQ(requested_, 12);  // Six of eight are on their way.
+  EXPECT_EQ(Draw(2), 2);
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 8);  // Six of them are on their way.
   Add(4);
-  EXPECT_EQ(Draw(4, 8), 4);
-  EXPECT_EQ(requested_, 18);
+  EXPECT_EQ(Draw(4), 4);
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 14);
 }
 
 TEST_F(BatchStreamOfSamplesTest, CountsWhatComesAfterItWasCancelled) {
   EXPECT_EQ(Draw(3), -1);
   Add(2);
   stream_->Cancel();
-  EXPECT_TRUE(absl::IsCancelled(stream_->Draw(1, 0, Late()).status()));
-  EXPECT_EQ(stream_->held(), 2);
+  EXPECT_TRUE(absl::IsCancelled(stream_->Draw(1, Late()).status()));
+  EXPECT_EQ(stream_->End(), 2);
+  EXPECT_EQ(stream_->End(), 2);
 }
 
 }  // namespace

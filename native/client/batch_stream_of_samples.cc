@@ -12,15 +12,14 @@
 namespace gear_reverb::client {
 namespace {
 
-// When cancelled it still takes what is on its way, so that `held` counts what the server drew.
+// When cancelled it still takes what is on its way, so that `End` counts what the server drew.
 class BatchStreamOfSamples final : public BatchStream {
  public:
   explicit BatchStreamOfSamples(std::unique_ptr<SampleStream> samples)
       : samples_(std::move(samples)) {}
 
-  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, int64_t ahead,
-                                                      absl::Time deadline) override {
-    Request(n, ahead);
+  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) override {
+    Request(n);
     std::vector<table::SampledItem> items;
     GR_ASSIGN_OR_RETURN(items.emplace_back(), AwaitOne(deadline));
     while (items.size() < static_cast<size_t>(n)) {
@@ -32,23 +31,33 @@ class BatchStreamOfSamples final : public BatchStream {
     return batch::Flatten(std::move(items));
   }
 
-  int64_t held() const override { return drained_; }
+  // In halves, so that a request is worth its message.
+  void DrawAhead(int64_t n) override {
+    if (requested_ <= n / 2) Request(n);
+  }
+
   void Cancel() override { cancelled_.store(true); }
+  int64_t End() override {
+    Cancel();
+    Drain();
+    return drained_;
+  }
 
  private:
-  // What is to be ahead is asked for in halves, so that a request is worth its message.
-  void Request(int64_t n, int64_t ahead) {
-    if (requested_ >= n && requested_ > n + ahead / 2) return;
-    const int64_t missing = n + ahead - requested_;
-    if (missing <= 0) return;
-    requested_ += missing;
-    samples_->Request(missing);
+  // So many are to be on their way.
+  void Request(int64_t n) {
+    if (n <= requested_) return;
+    samples_->Request(n - requested_);
+    requested_ = n;
   }
 
   absl::StatusOr<table::SampledItem> AwaitOne(absl::Time deadline) {
     constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(100);
     while (true) {
-      if (cancelled_.load()) return Drain();
+      if (cancelled_.load()) {
+        Drain();
+        return absl::CancelledError("The batch stream was cancelled.");
+      }
       const absl::Time slice_end = std::min(deadline, absl::Now() + kLookForCancelEvery);
       GR_ASSIGN_OR_RETURN(auto sample, samples_->Next(slice_end));
       if (sample.has_value()) {
@@ -59,16 +68,17 @@ class BatchStreamOfSamples final : public BatchStream {
     }
   }
 
-  absl::Status Drain() {
+  // Once: what has been drawn comes soon, and the rest is not waited for.
+  void Drain() {
     constexpr absl::Duration kSilence = absl::Milliseconds(100), kDrain = absl::Seconds(1);
     const absl::Time end = absl::Now() + kDrain;
     while (requested_ > 0 && absl::Now() < end) {
-      GR_ASSIGN_OR_RETURN(const auto sample, samples_->Next(absl::Now() + kSilence));
-      if (!sample.has_value()) break;
+      const auto sample = samples_->Next(absl::Now() + kSilence);
+      if (!sample.ok() || !sample->has_value()) break;
       --requested_;
       ++drained_;
     }
-    return absl::CancelledError("The batch stream was cancelled.");
+    requested_ = 0;
   }
 
   const std::unique_ptr<SampleStream> samples_;

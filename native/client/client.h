@@ -42,7 +42,7 @@ class Client final : public writer::InsertStreamFactory,
   // The way that the last GetConnection found, if it is still there; empty if none is known.
   std::string KnownDataPlane();
 
-  // Over the way that the last GetConnection found, if it is still there.
+  // Over the way that GetConnection finds within a second.
   std::unique_ptr<writer::InsertStream> OpenInsertStream(
       writer::InsertStreamEvents events) override;
 

@@ -22,8 +22,7 @@ class InprocBatchStream final : public BatchStream {
                     std::shared_ptr<table::Table> table, absl::Duration timeout)
       : service_(std::move(service)), table_(std::move(table)), timeout_(timeout) {}
 
-  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, int64_t,
-                                                      absl::Time deadline) override {
+  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) override {
     Samples drawn = DrawItems(n, std::min(deadline, absl::Now() + timeout_));
     if (!drawn.ok()) return service_->Explain(drawn.status());
     return batch::Flatten(*std::move(drawn));
@@ -80,7 +79,7 @@ class InprocBatchStream final : public BatchStream {
 
   const std::shared_ptr<service::ReplayService> service_;
   const std::shared_ptr<table::Table> table_;
-  const absl::Duration timeout_;  // Of every draw.
+  const absl::Duration timeout_;          // Of every draw.
   std::shared_ptr<base::Philox> random_;  // Null: the table's own.
 
   base::Mutex mutex_;

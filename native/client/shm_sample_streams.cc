@@ -11,6 +11,9 @@
 namespace gear_reverb::client {
 namespace {
 
+// A server answers at once when it is told to stop.
+constexpr absl::Duration kLastAnswer = absl::Seconds(1);
+
 // Reads answers in the thread that asks for samples.
 class ShmSampleStream final : public SampleStream {
  public:
@@ -71,8 +74,8 @@ class ShmBatchStream final : public BatchStream {
       : control_(std::move(control)), table_(table), timeout_(timeout) {}
   ~ShmBatchStream() override { control_->Cancel(); }
 
-  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, int64_t,
-                                                      absl::Time deadline) override {
+  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) override {
+    last_n_ = n;
     while (true) {
       if (!asked_) GR_RETURN_IF_ERROR(Ask(n, deadline));
       GR_ASSIGN_OR_RETURN(auto answer, control_->Next(GraceAfter(deadline)));
@@ -98,7 +101,23 @@ class ShmBatchStream final : public BatchStream {
     return absl::OkStatus();
   }
 
+  // One answer comes at a time: as many as the last call wanted, at most.
+  void DrawAhead(int64_t n) override {
+    // An error is also what the next call meets.
+    if (!asked_) Ask(std::min(n, last_n_), absl::InfiniteFuture()).IgnoreError();
+  }
+
   void Cancel() override { control_->Cancel(); }
+  int64_t End() override {
+    Cancel();
+    int64_t drawn = 0;
+    if (!std::exchange(asked_, false)) return drawn;
+    const auto answer = control_->NextAfterCancel(absl::Now() + kLastAnswer);
+    if (answer.ok() && answer->has_value()) {
+      for (const batch::DrawnBatch& group : (*answer)->groups) drawn += group.size();
+    }
+    return drawn;
+  }
 
  private:
   // The server keeps the deadline, and a late answer is one for the next call.
@@ -122,6 +141,7 @@ class ShmBatchStream final : public BatchStream {
   const std::string table_;
   const absl::Duration timeout_;  // Of every draw.
   std::optional<uint64_t> seed_;
+  int64_t last_n_ = 1;
   bool asked_ = false;              // An answer is on its way.
   bool asked_for_timeout_ = false;  // It takes no longer than `timeout_`, which ends the stream.
 };

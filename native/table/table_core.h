@@ -37,8 +37,11 @@ class TableCore {
   // A new key: inserts, then lets the remover pick among all items, the new one included, while
   // there are more than max_size.
   absl::Status Insert(Item&& item, absl::Time now, Changes* changes);
-  // Brings near what Contains, Insert and Assign read of an item with this key.
-  void PrefetchIndex(uint64_t key) const { items_.PrefetchIndex(key); }
+  // Inserts new items from the front as Insert would one after another, and returns how many; stops
+  // before a live key, and where the limiter does. May stop earlier, also before the first, for
+  // Insert to go on. `changes` counts the bytes of what is added already. Not OK, with nothing
+  // inserted, if there is no memory.
+  absl::StatusOr<int64_t> InsertMany(absl::Span<Item> items, absl::Time now, Changes* changes);
   // A live key: takes over priority and trajectory.
   absl::Status Assign(Item&& item, Changes* changes);
   // Up to `max_items` draws, as many as the limiter allows, appended to `samples`; by the table's
@@ -76,6 +79,9 @@ class TableCore {
             std::unique_ptr<selectors::Selector> remover, rate_limiter::RateLimiter limiter);
 
   absl::StatusOr<Slot> Add(Item&& item, Changes* changes);
+  // The parts of InsertMany: into free room, and each in place of what the remover takes next.
+  absl::StatusOr<int64_t> AddMany(absl::Span<Item> items, absl::Time now);
+  absl::StatusOr<int64_t> ReplaceMany(absl::Span<Item> items, absl::Time now, Changes* changes);
   // Takes items out of everything but the selectors, and counts the deletes.
   void Forget(absl::Span<const Slot> slots, Changes* changes);
   absl::Status Delete(absl::Span<const Slot> slots, Changes* changes);

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from servers import sample, write
+from servers import sample, wait_until, write
 
 import gear_reverb
 
@@ -100,6 +100,39 @@ def test_batches_come_from_shared_memory(client):
         client.sample_batch("q", 1, timeout=0.1)
     client.insert([np.full(4, 30, np.float32)], {"q": 1.0})
     assert client.sample_batch("q", 1).data[0].flat[0] == 30
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 2, 4])
+def test_batches_are_drawn_as_far_ahead_as_was_said_and_all_are_counted(client, prefetch):
+    def draws():
+        return client.server_info()["t"].rate_limiter_info.sample_stats.completed
+
+    client.insert([1], {"t": 1.0})
+    used = 0
+    for taken in [1, 3, 2, 5] * 5:
+        before = draws()
+        with client.batch_sampler("t", 8, prefetch=prefetch) as sampler:
+            for _ in range(taken):
+                next(sampler)
+            if taken == 1:
+                wait_until(lambda: draws() - before == 8 * (1 + prefetch))  # noqa: B023
+            assert draws() - before <= 8 * (taken + prefetch)
+        used += 8 * taken
+        assert client.server_info()["t"].num_unused_samples == draws() - used
+
+
+def test_a_seed_draws_the_same_batches_whatever_is_drawn_ahead(client):
+    for i in range(100):
+        client.insert([i], {"uniform": 1.0})
+
+    def batches(prefetch):
+        with client.batch_sampler("uniform", 4, prefetch=prefetch, seed=3) as sampler:
+            return [next(sampler).info.key.tolist() for _ in range(10)]
+
+    first = batches(0)
+    assert len({tuple(keys) for keys in first}) > 1
+    for prefetch in (1, 2, 4):
+        assert batches(prefetch) == first
 
 
 def test_a_draw_that_has_to_wait_says_why_it_ended(client):

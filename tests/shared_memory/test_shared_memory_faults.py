@@ -105,6 +105,35 @@ def test_a_server_that_comes_back_shares_memory_again(remote, client):
         end(again)
 
 
+def has_ring():
+    with open("/proc/self/maps") as maps:
+        return "gear_reverb_ring" in maps.read()
+
+
+def test_a_writer_shares_memory_again_with_a_server_that_comes_back(remote, client):
+    process, port = remote
+    writer = client.trajectory_writer(1)
+
+    def write(value):
+        writer.append([value])
+        writer.create_item("t", 1.0, [writer.history[0][-1:]])
+        writer.flush()
+
+    write(1)
+    assert has_ring()
+    end(process)
+    wait_until(lambda: "data_plane" not in repr(client))
+    again = start(SERVER.replace("2)])", f"2)], port={port})"))
+    try:
+        assert int(again.stdout.readline()) == port
+        write(2)
+        assert has_ring()
+        assert sample(client).data[0][0] == 2
+    finally:
+        end(again)
+    writer.close()
+
+
 def test_a_stopped_server_tells_blocked_calls(remote, client):
     process, _ = remote
     blocked = start(f"""
@@ -273,7 +302,16 @@ def test_grpc_can_be_forced(remote, monkeypatch):
 def test_a_server_told_grpc_offers_nothing_else(monkeypatch):
     process, port = start_server(**{VARIABLE: "grpc"})
     try:
-        assert gear_reverb.Client(f"localhost:{port}").data_plane == "grpc"
+        told = start(
+            f"""
+            import gear_reverb as reverb
+            print(reverb.Client("localhost:{port}").data_plane)
+            """,
+            GEAR_REVERB_DEBUG="1",
+        )
+        code, out, err = finish(told)
+        assert (code, out) == (0, "grpc\n"), err
+        assert "DEBUG" in err and "over gRPC: the server at" in err
         monkeypatch.setenv(VARIABLE, "shared-memory")
         with pytest.raises(gear_reverb.ReverbError, match=f"{VARIABLE}.*does not offer"):
             gear_reverb.Client(f"localhost:{port}").data_plane  # noqa: B018
