@@ -29,6 +29,11 @@ build/system: scripts/system_packages.txt scripts/install_system.sh
 	scripts/install_system.sh
 	@mkdir -p build && touch $@
 
+# The CUDA compiler, and what reads its output, for the tests; without them kernels are left out.
+build/nvcc: scripts/install_nvcc.sh
+	@mkdir -p build
+	scripts/install_nvcc.sh && touch $@ || test $$? = 3
+
 demo: build/system
 	scripts/setup_venv.sh .venv demo $(PYTHONS)
 	$(PY) examples/cartpole/main.py
@@ -37,7 +42,7 @@ build: build/system
 	scripts/setup_venv.sh .venv demo,test,dev $(PYTHONS)
 
 # By a Python outside the environments, which the suites make themselves.
-test: build/system
+test: build/system build/nvcc
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py $(SUITES)
 
 test-native test-python test-pythons: build/system
@@ -72,7 +77,7 @@ check: build
 format: build
 	.venv/bin/ruff check --fix --quiet .
 	.venv/bin/ruff format .
-	find native -name '*.h' -o -name '*.cc' | xargs .venv/bin/clang-format -i
+	find native -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' | xargs .venv/bin/clang-format -i
 
 clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so

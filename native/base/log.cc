@@ -1,6 +1,7 @@
 #include "native/base/log.h"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -19,6 +20,23 @@ Sink& TheSink() {
   return *sink;
 }
 
+bool DebugWanted() {
+  static const bool wanted = [] {
+    const char* const value = std::getenv("GEAR_REVERB_DEBUG");
+    return value != nullptr && *value != '\0';
+  }();
+  return wanted;
+}
+
+const char* NameOf(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return "DEBUG";
+    case LogLevel::kInfo: return "INFO";
+    case LogLevel::kWarning: break;
+  }
+  return "WARNING";
+}
+
 }  // namespace
 
 void Log(LogLevel level, const std::string& text) {
@@ -27,11 +45,11 @@ void Log(LogLevel level, const std::string& text) {
     MutexLock lock(&sink.mutex);
     if (sink.sink != nullptr) return sink.sink(level, text);
   }
+  if (level == LogLevel::kDebug && !DebugWanted()) return;
   const std::string time =
       absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::Now(), absl::UTCTimeZone());
   // One call, so that lines of several threads do not mix.
-  std::fprintf(stderr, "%s %s gear_reverb: %s\n", level == LogLevel::kInfo ? "INFO" : "WARNING",
-               time.c_str(), text.c_str());
+  std::fprintf(stderr, "%s %s gear_reverb: %s\n", NameOf(level), time.c_str(), text.c_str());
 }
 
 void SetLogSink(LogSink sink) {

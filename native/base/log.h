@@ -7,13 +7,14 @@
 
 namespace gear_reverb::base {
 
-enum class LogLevel { kInfo, kWarning };
+// Debug lines are for those who set GEAR_REVERB_DEBUG to anything but nothing.
+enum class LogLevel { kDebug, kInfo, kWarning };
 
 // Writes one line with level and time. Thread-safe; never blocks on anything but the stream.
 void Log(LogLevel level, const std::string& text);
 
-// Receives every line in place of standard error until it is replaced; null restores that. The
-// sink is called with a lock held: it must not log. For tests.
+// Receives every line, of every level, in place of standard error until it is replaced; null
+// restores that. The sink is called with a lock held: it must not log. For tests.
 using LogSink = absl::AnyInvocable<void(LogLevel, const std::string&)>;
 void SetLogSink(LogSink sink);
 

@@ -34,8 +34,9 @@ absl::StatusOr<BatchSampler::Pointer> BatchSampler::Create(ConnectionSource sour
 BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& options)
     : options_(options),
       collector_(std::make_unique<BatchCollector>(
-          std::move(source), CollectorOptions{options.table, options.seed,
-                                              static_cast<size_t>(options.prefetch) + 2})) {}
+          std::move(source),
+          CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
+                           options.device, options.casts})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 
@@ -100,8 +101,10 @@ void BatchSampler::Prefetch() {
       changed_.Wait(&mutex_);
       continue;
     }
+    const bool another = finished_.size() + 2 <= static_cast<size_t>(options_.prefetch);
     mutex_.Unlock();
-    absl::StatusOr<BatchPtr> batch = collector_->Next(options_.request, absl::InfiniteFuture());
+    absl::StatusOr<BatchPtr> batch =
+        collector_->Next(options_.request, absl::InfiniteFuture(), another);
     mutex_.Lock();
     finished_.push_back(std::move(batch));
     changed_.NotifyAll();
@@ -111,6 +114,7 @@ void BatchSampler::Prefetch() {
 }
 
 void BatchSampler::Close() {
+  if (!CheckNotForked().ok()) return;
   base::MutexLock lock(&mutex_);
   const bool first = !std::exchange(closed_, true);
   changed_.NotifyAll();

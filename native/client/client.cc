@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_join.h"
+#include "native/base/log.h"
 #include "native/base/status.h"
 #include "native/client/fork_guard.h"
 #include "native/client/inproc_connection.h"
@@ -16,6 +17,8 @@ namespace gear_reverb::client {
 namespace {
 
 constexpr absl::Duration kHelloTimeout = absl::Seconds(2);
+// Of a writer that opens its stream anew.
+constexpr absl::Duration kReopenTimeout = absl::Seconds(1);
 
 }  // namespace
 
@@ -54,7 +57,11 @@ absl::StatusOr<std::shared_ptr<Connection>> Client::GetConnection(absl::Time dea
 
 absl::StatusOr<std::shared_ptr<Connection>> Client::Choose(
     const absl::StatusOr<rpc::HelloResponse>& hello, DataPlane plane, absl::Time deadline) {
-  const auto cannot = [plane](absl::string_view why) {
+  const auto cannot = [&](absl::string_view why) -> absl::StatusOr<std::shared_ptr<Connection>> {
+    if (plane == DataPlane::kAuto) {
+      base::Log(base::LogLevel::kDebug, absl::StrCat(address_, " is used over gRPC: ", why));
+      return nullptr;
+    }
     return base::FailedPrecondition(
         kDataPlaneVariable, plane == DataPlane::kInProcess ? "=in-process" : "=shared-memory",
         " cannot be had: ", why);
@@ -67,22 +74,22 @@ absl::StatusOr<std::shared_ptr<Connection>> Client::Choose(
       return cannot(absl::StrCat("the server at ", address_, " is not in this process."));
     }
   }
-  const bool forced = plane == DataPlane::kSharedMemory;
   if (!hello.ok() || hello->socket_name.empty()) {
-    if (!forced) return nullptr;
     return cannot(absl::StrCat("the server at ", address_, " does not offer it."));
   }
+  const bool forced = plane == DataPlane::kSharedMemory;
   {
     base::MutexLock lock(&mutex_);
-    if (!forced && hello->token == refused_token_) return nullptr;
+    if (!forced && hello->token == refused_token_) {
+      return cannot("the server could not share its memory before.");
+    }
   }
   absl::StatusOr<std::shared_ptr<ShmConnection>> shared =
       ShmConnection::Connect(hello->socket_name, hello->token, grpc_, forced,
                              std::min(deadline, absl::Now() + kHelloTimeout));
   if (shared.ok()) return *std::move(shared);
   if (absl::IsCancelled(shared.status())) return shared.status();
-  if (!forced) return nullptr;  // Another host, another user, or no descriptors.
-  return cannot(shared.status().message());
+  return cannot(shared.status().message());  // Another host, another user, or no descriptors.
 }
 
 std::string Client::KnownDataPlane() {
@@ -92,23 +99,31 @@ std::string Client::KnownDataPlane() {
   return grpc || (local_ == nullptr && services_asked_for_.has_value()) ? "grpc" : "";
 }
 
+absl::StatusOr<std::shared_ptr<writer::InsertStreamFactory>> Client::Reach() {
+  // The server may be another than that of the last stream, with other ways to it.
+  auto found = GetConnection(absl::Now() + kReopenTimeout);
+  if (absl::IsDeadlineExceeded(found.status())) {
+    return absl::UnavailableError(found.status().message());
+  }
+  return found;
+}
+
 std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStreamEvents events) {
-  std::shared_ptr<Connection> connection;
+  const uint64_t services_seen = service::LocalServicesSeen();
+  std::shared_ptr<Connection> known;
   {
     base::MutexLock lock(&mutex_);
-    connection = local_;
+    const DataPlane plane = plane_.value_or(DataPlane::kInProcess);
+    if (local_ != nullptr) {
+      if (local_->usable()) known = local_;
+    } else if (plane == DataPlane::kGrpc ||
+               (plane == DataPlane::kAuto && services_asked_for_ == services_seen)) {
+      known = grpc_;
+    }
   }
-  if (connection != nullptr && connection->usable()) {
-    return connection->OpenInsertStream(std::move(events));
-  }
-  const bool grpc = plane_.ok() && (*plane_ == DataPlane::kAuto || *plane_ == DataPlane::kGrpc);
-  if (grpc) return grpc_->OpenInsertStream(std::move(events));
-  // No other way may be taken, so there is nothing to do but to look for this one.
-  auto found = GetConnection(absl::Now() + kHelloTimeout);
-  if (found.ok()) return (*found)->OpenInsertStream(std::move(events));
-  absl::Status status = found.status();
-  if (absl::IsDeadlineExceeded(status)) status = absl::UnavailableError(status.message());
-  return NewEndedInsertStream(std::move(status), std::move(events));
+  if (known != nullptr) return known->OpenInsertStream(std::move(events));
+  return NewEndedInsertStream(absl::UnavailableError("The server was not asked for its ways yet."),
+                              std::move(events));
 }
 
 absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(
@@ -143,7 +158,7 @@ absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const Bat
   }
   if (collector == nullptr) {
     collector = std::make_unique<BatchCollector>([this] { return GetConnection(); },
-                                                 CollectorOptions{table, {}, 2});
+                                                 CollectorOptions{table, {}, 2, nullptr, {}});
   }
   absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
   base::MutexLock lock(&mutex_);

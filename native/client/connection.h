@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "native/batch/drawn_batch.h"
+#include "native/storage/stacked_rows.h"
 #include "native/table/item.h"
 #include "native/writer/insert_stream.h"
 
@@ -51,13 +52,38 @@ class BatchStream {
   // table's. UNIMPLEMENTED where the way of the data cannot carry it.
   virtual absl::Status Seed(uint64_t seed);
 
+  // Has the `n` items of the next call drawn meanwhile, where that takes a way to another process.
+  virtual void DrawAhead(int64_t /*n*/) {}
+
   // Items that were drawn and are kept for the next call.
   virtual int64_t held() const { return 0; }
+  // Cancels. How many items were drawn and not given out, those on their way included.
+  virtual int64_t End() {
+    Cancel();
+    return held();
+  }
 
   // Ends a waiting call, and all later ones, with CANCELLED; from any thread. Streams that are not
   // cancellable are to be given short deadlines.
   virtual void Cancel() {}
   virtual bool cancellable() const { return false; }
+};
+
+// Row i of `rows` as item i, with keys[i] and priorities[i].
+struct StackedItems {
+  const std::string& table;
+  const storage::StackedRows& rows;
+  absl::Span<const uint64_t> keys;
+  absl::Span<const double> priorities;
+
+  int64_t size() const { return rows.size(); }
+};
+
+// Which of such items a server has confirmed.
+struct ConfirmedItems {
+  explicit ConfirmedItems(int64_t size) : rows(size) {}
+  std::vector<bool> rows;
+  int64_t count = 0;
 };
 
 // Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; the others end with
@@ -80,6 +106,12 @@ class Connection : public writer::InsertStreamFactory {
   // Tells the table that `n` samples, drawn ahead of their use, were thrown away. Ends soon, and
   // does nothing if the server does not count them.
   virtual absl::Status ReportUnused(const std::string& table, int64_t n);
+
+  // Inserts all items, with less ado than an insert stream, and waits until they are confirmed.
+  // UNAVAILABLE where this way has no such means, or the server has gone; what is not confirmed
+  // may then go by an insert stream. DEADLINE_EXCEEDED, CANCELLED, or what the server says.
+  virtual absl::Status InsertStacked(const StackedItems& items, absl::Time deadline,
+                                     ConfirmedItems* confirmed);
 
   virtual absl::Status MutatePriorities(const std::string& table,
                                         absl::Span<const table::KeyWithPriority> updates,

@@ -3,6 +3,7 @@
 #include <thread>
 #include <utility>
 
+#include "native/base/log.h"
 #include "native/base/status.h"
 #include "native/client/shm_streams.h"
 #include "native/shm/protocol.h"
@@ -12,6 +13,10 @@ namespace {
 
 // A server on this host answers at once, unless it is very busy.
 constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
+
+void LogFallback(const char* what, const absl::Status& why) {
+  base::Log(base::LogLevel::kDebug, absl::StrCat(what, " over gRPC: ", why.message()));
+}
 
 class EndedInsertStream final : public writer::InsertStream {
  public:
@@ -68,7 +73,10 @@ std::unique_ptr<writer::InsertStream> ShmConnection::OpenInsertStream(
     writer::InsertStreamEvents events) {
   auto stream = NewShmInsertStream(peer_, events);
   if (stream.ok()) return *std::move(stream);
-  if (!peer_->forced) return grpc_->OpenInsertStream(std::move(events));
+  if (!peer_->forced) {
+    LogFallback("A writer goes", stream.status());
+    return grpc_->OpenInsertStream(std::move(events));
+  }
   return NewEndedInsertStream(
       usable() ? peer_->Refuse(std::string(stream.status().message())) : stream.status(),
       std::move(events));
@@ -79,6 +87,7 @@ absl::StatusOr<std::unique_ptr<SampleStream>> ShmConnection::OpenSampleStream(
   absl::StatusOr<std::shared_ptr<ShmControl>> control = OpenControl();
   if (control.ok()) return NewShmSampleStream(*std::move(control), table, rate_limiter_timeout);
   if (peer_->forced || absl::IsCancelled(control.status())) return control.status();
+  LogFallback("A sampler goes", control.status());
   return grpc_->OpenSampleStream(table, rate_limiter_timeout);
 }
 
@@ -87,12 +96,37 @@ absl::StatusOr<std::unique_ptr<BatchStream>> ShmConnection::OpenBatchStream(
   absl::StatusOr<std::shared_ptr<ShmControl>> control = OpenControl();
   if (control.ok()) return NewShmBatchStream(*std::move(control), table);
   if (peer_->forced || absl::IsCancelled(control.status())) return control.status();
+  LogFallback("A batch sampler goes", control.status());
   return grpc_->OpenBatchStream(table);
+}
+
+absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time deadline,
+                                          ConfirmedItems* confirmed) {
+  std::unique_ptr<ShmRowSender> sender;
+  {
+    base::MutexLock lock(&mutex_);
+    if (!idle_senders_.empty()) {
+      sender = std::move(idle_senders_.back());
+      idle_senders_.pop_back();
+    }
+  }
+  if (sender == nullptr) {
+    absl::StatusOr<std::unique_ptr<ShmRowSender>> opened = ShmRowSender::Open(*peer_);
+    // An insert stream meets the same, and knows what to do.
+    if (!opened.ok()) return absl::UnavailableError(opened.status().message());
+    sender = *std::move(opened);
+  }
+  GR_RETURN_IF_ERROR(sender->Insert(items, deadline, confirmed));
+  base::MutexLock lock(&mutex_);
+  idle_senders_.push_back(std::move(sender));
+  return absl::OkStatus();
 }
 
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
                                              absl::Span<const uint64_t> delete_keys) {
+  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
+  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -101,8 +135,6 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
       idle_.pop_back();
     }
   }
-  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   if (control == nullptr) {
     absl::StatusOr<std::shared_ptr<ShmControl>> opened = OpenControl();
     if (opened.ok()) control = *std::move(opened);

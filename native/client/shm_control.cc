@@ -98,7 +98,8 @@ absl::Status ShmControl::Request(shm::DrawRequest request) {
   return Send(shm::MakeFrame(MessageType::kDraw, shm::EncodeDrawRequest(request)));
 }
 
-absl::StatusOr<std::optional<shm::Frame>> ShmControl::Receive(absl::Time deadline) {
+absl::StatusOr<std::optional<shm::Frame>> ShmControl::Receive(absl::Time deadline,
+                                                              bool after_cancel) {
   GR_RETURN_IF_ERROR(CheckNotForked());
   while (true) {
     while (true) {
@@ -113,7 +114,8 @@ absl::StatusOr<std::optional<shm::Frame>> ShmControl::Receive(absl::Time deadlin
         default: return frame;
       }
     }
-    if (cancelled_.load()) return absl::CancelledError("The stream was cancelled.");
+    if (cancelled_.load() && !after_cancel)
+      return absl::CancelledError("The stream was cancelled.");
     const absl::StatusOr<bool> received = reader_.Receive(socket_, &fds_);
     if (!received.ok()) return Lost(received.status());
     if (*received) continue;
@@ -146,16 +148,27 @@ absl::Status ShmControl::OnGone(const shm::Frame& frame) {
 absl::StatusOr<std::optional<ShmControl::Answer>> ShmControl::Next(absl::Time wait_until) {
   GR_ASSIGN_OR_RETURN(const auto frame, Receive(wait_until));
   if (!frame.has_value()) return std::nullopt;
-  if (frame->type == MessageType::kFailed) {
+  return ReadAnswer(*frame);
+}
+
+absl::StatusOr<std::optional<ShmControl::Answer>> ShmControl::NextAfterCancel(
+    absl::Time wait_until) {
+  GR_ASSIGN_OR_RETURN(const auto frame, Receive(wait_until, /*after_cancel=*/true));
+  if (!frame.has_value()) return std::nullopt;
+  return ReadAnswer(*frame);
+}
+
+absl::StatusOr<ShmControl::Answer> ShmControl::ReadAnswer(const shm::Frame& frame) {
+  if (frame.type == MessageType::kFailed) {
     Answer answer;
-    answer.failed = shm::DecodeStatus(frame->body);
+    answer.failed = shm::DecodeStatus(frame.body);
     if (answer.failed.ok()) return base::Internal("The server sent a failure that is none.");
     return answer;
   }
-  if (frame->type != MessageType::kDrawn) {
-    return base::Internal("The server sent ", static_cast<uint32_t>(frame->type), ".");
+  if (frame.type != MessageType::kDrawn) {
+    return base::Internal("The server sent ", static_cast<uint32_t>(frame.type), ".");
   }
-  return ReadDrawn(*frame);
+  return ReadDrawn(frame);
 }
 
 absl::StatusOr<ShmControl::Answer> ShmControl::ReadDrawn(const shm::Frame& frame) {

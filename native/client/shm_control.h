@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "native/base/mutex.h"
 #include "native/shm/control_records.h"
+#include "native/shm/drawn_record.h"
 #include "native/shm/frames.h"
 #include "native/shm/segment_map.h"
 
@@ -53,6 +54,8 @@ class ShmControl : public std::enable_shared_from_this<ShmControl> {
     std::vector<batch::DrawnBatch> groups;
   };
   absl::StatusOr<std::optional<Answer>> Next(absl::Time wait_until);
+  // The same after Cancel, for a request that was not answered before: the server answers all.
+  absl::StatusOr<std::optional<Answer>> NextAfterCancel(absl::Time wait_until);
 
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
@@ -69,8 +72,10 @@ class ShmControl : public std::enable_shared_from_this<ShmControl> {
   ShmControl(std::shared_ptr<ShmPeer> peer, shm::Socket socket)
       : peer_(std::move(peer)), socket_(std::move(socket)) {}
 
-  // The next message that is not about segments.
-  absl::StatusOr<std::optional<shm::Frame>> Receive(absl::Time deadline);
+  // The next message that is not about segments. Once cancelled, only those that have come, unless
+  // `after_cancel`.
+  absl::StatusOr<std::optional<shm::Frame>> Receive(absl::Time deadline, bool after_cancel = false);
+  absl::StatusOr<Answer> ReadAnswer(const shm::Frame& frame);
   absl::Status OnSegment(const shm::Frame& frame);
   absl::Status OnGone(const shm::Frame& frame);
   absl::StatusOr<Answer> ReadDrawn(const shm::Frame& frame);

@@ -11,6 +11,9 @@
 namespace gear_reverb::client {
 namespace {
 
+// A server answers at once when it is told to stop.
+constexpr absl::Duration kLastAnswer = absl::Seconds(1);
+
 // Reads answers in the thread that asks for samples.
 class ShmSampleStream final : public SampleStream {
  public:
@@ -90,8 +93,23 @@ class ShmBatchStream final : public BatchStream {
     return absl::OkStatus();
   }
 
+  void DrawAhead(int64_t n) override {
+    // An error is also what the next call meets.
+    if (!asked_ && held() < n) Ask(n - held(), absl::InfiniteFuture()).IgnoreError();
+  }
+
   int64_t held() const override { return kept_.size(); }
   void Cancel() override { control_->Cancel(); }
+  int64_t End() override {
+    Cancel();
+    int64_t drawn = held();
+    if (!std::exchange(asked_, false)) return drawn;
+    const auto answer = control_->NextAfterCancel(absl::Now() + kLastAnswer);
+    if (answer.ok() && answer->has_value()) {
+      for (const batch::DrawnBatch& group : (*answer)->groups) drawn += group.size();
+    }
+    return drawn;
+  }
   bool cancellable() const override { return true; }
 
  private:

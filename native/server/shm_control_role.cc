@@ -1,17 +1,18 @@
 // Samples, as leases on places in the arena, and new priorities.
 #include <algorithm>
 #include <deque>
+#include <new>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/server/shm_loans.h"
 #include "native/server/shm_session.h"
 #include "native/shm/control_records.h"
+#include "native/shm/drawn_record.h"
 #include "native/shm/encoding.h"
-#include "native/shm/sealed_memory.h"
 
 namespace gear_reverb::server {
 namespace {
@@ -23,96 +24,9 @@ using shm::MessageType;
 constexpr int64_t kMaxDraw = 64;
 constexpr size_t kMaxRequests = 1024;
 constexpr size_t kMaxLeases = size_t{1} << 20;
-
-// What a client holds of the server's memory.
-class Leases {
- public:
-  using Trajectories = std::vector<storage::TrajectoryPtr>;
-
-  uint64_t Add(absl::Span<const table::SampledItem> items) {
-    Trajectories trajectories;
-    trajectories.reserve(items.size());
-    for (const table::SampledItem& item : items) trajectories.push_back(item.item.trajectory);
-    base::MutexLock lock(&mutex_);
-    leases_.emplace(++last_, std::move(trajectories));
-    return last_;
-  }
-
-  void Release(absl::Span<const uint64_t> ids) {
-    std::vector<Trajectories> released;  // Freed without the lock.
-    base::MutexLock lock(&mutex_);
-    for (uint64_t id : ids) {
-      const auto found = leases_.find(id);
-      if (found == leases_.end()) continue;
-      released.push_back(std::move(found->second));
-      leases_.erase(found);
-    }
-  }
-
-  size_t size() const {
-    base::MutexLock lock(&mutex_);
-    return leases_.size();
-  }
-
- private:
-  mutable base::Mutex mutex_;
-  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<uint64_t, Trajectories> leases_ ABSL_GUARDED_BY(mutex_);
-};
-
-// Which of the arena's segments the client has. Used by one draw at a time.
-class SharedSegments {
- public:
-  SharedSegments(ShmSession* session, memory::Arena* arena) : session_(*session), arena_(*arena) {}
-
-  // Sends those of `needed` that the client has not. RESOURCE_EXHAUSTED if one cannot be shared.
-  absl::Status Share(const absl::flat_hash_set<uint32_t>& needed) {
-    ForgetGone();
-    for (uint32_t id : needed) {
-      if (!shared_.contains(id)) GR_RETURN_IF_ERROR(ShareOne(id));
-    }
-    return absl::OkStatus();
-  }
-
- private:
-  absl::Status ShareOne(uint32_t id) {
-    for (const memory::SegmentView& segment : arena_.segments()) {
-      if (segment.id != id) continue;
-      if (segment.fd < 0) {
-        return absl::ResourceExhaustedError("The memory of the items is not shareable.");
-      }
-      GR_ASSIGN_OR_RETURN(shm::UniqueFd fd, shm::OpenReadOnly(segment.fd));
-      std::string body;
-      shm::Encoder(&body).Put(id);
-      if (!session_.Send(shm::MakeFrame(MessageType::kSegment, body), std::move(fd))) {
-        return absl::ResourceExhaustedError("A descriptor could not be passed.");
-      }
-      shared_.insert(id);
-      return absl::OkStatus();
-    }
-    return absl::ResourceExhaustedError("The items lie in another server's memory.");
-  }
-
-  void ForgetGone() {
-    const uint64_t version = arena_.segments_version();
-    if (version == version_) return;
-    version_ = version;
-    absl::flat_hash_set<uint32_t> gone = shared_;
-    for (const memory::SegmentView& segment : arena_.segments()) gone.erase(segment.id);
-    if (gone.empty()) return;
-    std::string body;
-    for (uint32_t id : gone) {
-      shm::Encoder(&body).Put(id);
-      shared_.erase(id);
-    }
-    session_.Send(shm::MakeFrame(MessageType::kGone, body));
-  }
-
-  ShmSession& session_;
-  memory::Arena& arena_;
-  absl::flat_hash_set<uint32_t> shared_;
-  uint64_t version_ = 0;
-};
+constexpr size_t kMaxLentItems = size_t{1} << 24;
+// After so many another session has its turn.
+constexpr int kDrawsATurn = 64;
 
 class ControlRole final : public ShmRole {
  public:
@@ -135,27 +49,31 @@ class ControlRole final : public ShmRole {
     return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
   }
 
-  absl::StatusOr<bool> Work() override {
-    Draw();
-    return false;
-  }
+  absl::StatusOr<bool> Work() override { return Draw(); }
 
   void OnEnded() override { StopDrawing(); }
 
   bool Lends() override { return leases_.size() > 0; }
 
  private:
+  // Every request has an answer all the same: the client counts what was drawn for it.
   void StopDrawing() {
     std::shared_ptr<table::Table> table;
     table::Table::WaitId wait_id;
+    size_t unanswered;
     {
       base::MutexLock lock(&mutex_);
       stopped_ = true;
+      unanswered = requests_.size() - (drawing_ && !requests_.empty() ? 1 : 0);
       requests_.clear();
       table = table_;
       wait_id = wait_id_;
     }
     if (wait_id != 0) table->Cancel(wait_id);
+    const absl::Status cancelled = absl::CancelledError("The request was cancelled.");
+    for (; unanswered > 0; --unanswered) {
+      session_.Send(StatusFrame(MessageType::kFailed, cancelled));
+    }
   }
 
   absl::Status OnDraw(absl::string_view body) {
@@ -177,16 +95,18 @@ class ControlRole final : public ShmRole {
     return absl::OkStatus();
   }
 
-  // Serves requests until none is left, a draw has to wait, or the client is slow to read.
-  void Draw() {
-    while (!session_.congested()) {
+  // Serves requests until none is left, a draw has to wait, or the client is slow to read; or until
+  // the turn is over (true).
+  bool Draw() {
+    for (int draws = 0; !session_.congested(); ++draws) {
+      if (draws == kDrawsATurn) return true;
       std::shared_ptr<table::Table> table;
       int64_t n;
       absl::Duration timeout;
       std::shared_ptr<base::Philox> random;
       {
         base::MutexLock lock(&mutex_);
-        if (drawing_ || stopped_ || requests_.empty()) return;
+        if (drawing_ || stopped_ || requests_.empty()) return false;
         const shm::DrawRequest& request = requests_.front();
         if (absl::Status found = FindTable(request.table); !found.ok()) {
           session_.Send(StatusFrame(MessageType::kFailed, found));
@@ -219,8 +139,9 @@ class ControlRole final : public ShmRole {
         cancel = stopped_;
       }
       if (cancel) table->Cancel(id);
-      return;  // OnSampled goes on.
+      return false;  // OnSampled goes on.
     }
+    return false;
   }
 
   absl::Status FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -232,9 +153,13 @@ class ControlRole final : public ShmRole {
 
   void OnSampled(absl::StatusOr<std::vector<table::SampledItem>> samples) {
     if (samples.ok()) {
-      if (absl::Status sent = SendDrawn(*samples); !sent.ok()) {
-        session_.EndWith(StatusFrame(MessageType::kRefused, sent));
+      absl::Status sent;
+      try {
+        sent = SendDrawn(*samples);
+      } catch (const std::bad_alloc&) {
+        sent = OutOfMemory();
       }
+      if (!sent.ok()) session_.Refuse(sent);
     } else {
       session_.Send(StatusFrame(MessageType::kFailed, service_->Explain(samples.status())));
     }
@@ -249,11 +174,11 @@ class ControlRole final : public ShmRole {
       }
       if (in_call_) return;  // Draw goes on by itself.
     }
-    Draw();
+    if (Draw()) session_.Schedule();
   }
 
   absl::Status SendDrawn(absl::Span<const table::SampledItem> items) {
-    if (leases_.size() >= kMaxLeases) {
+    if (leases_.size() >= kMaxLeases || leases_.num_items() + items.size() > kMaxLentItems) {
       return absl::ResourceExhaustedError("Too many leases are outstanding.");
     }
     for (const table::SampledItem& item : items) {
@@ -264,10 +189,7 @@ class ControlRole final : public ShmRole {
     const uint64_t lease = leases_.Add(items);
     std::string body;
     absl::flat_hash_set<uint32_t> segments;
-    shm::EncodeDrawn(lease, items, &body, &segments);
-    if (body.size() > shm::kMaxBodyBytes) {
-      return absl::ResourceExhaustedError("The description of the items is too long.");
-    }
+    GR_RETURN_IF_ERROR(shm::EncodeDrawn(lease, items, shm::kMaxBodyBytes, &body, &segments));
     GR_RETURN_IF_ERROR(segments_.Share(segments));
     session_.Send(shm::MakeFrame(MessageType::kDrawn, body));
     return absl::OkStatus();

@@ -1,19 +1,16 @@
 // An insert stream over a ring: chunks and items in, keys of inserted items out.
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "native/base/pause.h"
 #include "native/base/status.h"
 #include "native/base/timer.h"
+#include "native/server/shm_record_reader.h"
 #include "native/server/shm_session.h"
 #include "native/service/insert_session.h"
 #include "native/shm/insert_records.h"
 #include "native/shm/ring.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace gear_reverb::server {
 namespace {
@@ -30,110 +27,6 @@ constexpr size_t kPublishBytes = size_t{256} << 10;
 constexpr auto kConfirmEvery = std::chrono::microseconds(50);
 // How long to look out for more before going to sleep.
 constexpr auto kPollFor = std::chrono::microseconds(50);
-
-void Pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
-
-// The one place where payload is copied on its way in.
-void CopyIn(memory::Block& block, size_t offset, const std::byte* from, size_t bytes) {
-  block.Write(offset, {from, bytes});
-}
-
-// Takes apart what comes through a ring. Headers and bodies are copied before they are looked at;
-// the bytes of chunks go straight to where they stay. Thread-compatible.
-class RecordReader {
- public:
-  explicit RecordReader(service::InsertSession* session) : session_(*session) {}
-
-  enum class Event { kNeedMore, kChunk, kItem, kClose };
-
-  // Consumes what of `data` belongs to the current record.
-  absl::StatusOr<Event> Step(const std::byte* data, size_t readable, size_t* consumed) {
-    Source source{data, readable};
-    absl::StatusOr<Event> event = Read(source);
-    *consumed = readable - source.bytes;
-    return event;
-  }
-
-  // The body of the item that Step found last.
-  absl::string_view body() const { return body_; }
-
- private:
-  struct Source {
-    const std::byte* data;
-    size_t bytes;
-
-    const std::byte* Take(size_t n) {
-      const std::byte* taken = data;
-      data += n;
-      bytes -= n;
-      return taken;
-    }
-  };
-
-  absl::StatusOr<Event> Read(Source& source) {
-    if (header_bytes_ < sizeof(header_)) {
-      const size_t bytes = std::min(source.bytes, sizeof(header_) - header_bytes_);
-      std::memcpy(reinterpret_cast<std::byte*>(&header_) + header_bytes_, source.Take(bytes),
-                  bytes);
-      header_bytes_ += bytes;
-      if (header_bytes_ < sizeof(header_)) return Event::kNeedMore;
-      if (header_.bytes > shm::kMaxRecordBytes) {
-        return base::InvalidArgument("A record of ", header_.bytes, " bytes is too long.");
-      }
-      body_.clear();
-    }
-    const size_t bytes = std::min(source.bytes, header_.bytes - body_.size());
-    body_.append(reinterpret_cast<const char*>(source.Take(bytes)), bytes);
-    if (body_.size() < header_.bytes) return Event::kNeedMore;
-    switch (static_cast<shm::RecordKind>(header_.kind)) {
-      case shm::RecordKind::kChunk: return ReadChunk(source);
-      case shm::RecordKind::kItem: header_bytes_ = 0; return Event::kItem;
-      case shm::RecordKind::kClose: header_bytes_ = 0; return Event::kClose;
-    }
-    return base::InvalidArgument("Unknown kind of record ", header_.kind, ".");
-  }
-
-  absl::StatusOr<Event> ReadChunk(Source& source) {
-    if (!in_payload_) {
-      GR_ASSIGN_OR_RETURN(chunk_, shm::DecodeChunk(body_));
-      columns_.clear();
-      for (const shm::ChunkRecord::Column& column : chunk_.columns) {
-        GR_ASSIGN_OR_RETURN(memory::Block block, session_.service().arena().Allocate(column.bytes));
-        columns_.push_back({column.dtype, column.shape, std::move(block)});
-      }
-      in_payload_ = true;
-      column_ = filled_ = 0;
-    }
-    for (; column_ < columns_.size(); ++column_, filled_ = 0) {
-      memory::Block& block = columns_[column_].data;
-      const size_t bytes = std::min(source.bytes, block.size() - filled_);
-      if (bytes > 0) CopyIn(block, filled_, source.Take(bytes), bytes);
-      filled_ += bytes;
-      if (filled_ < block.size()) return Event::kNeedMore;
-    }
-    in_payload_ = false;
-    header_bytes_ = 0;
-    GR_ASSIGN_OR_RETURN(
-        storage::ChunkPtr chunk,
-        storage::Chunk::Create(chunk_.key, chunk_.range, std::exchange(columns_, {})));
-    session_.AddChunk(std::move(chunk));
-    return Event::kChunk;
-  }
-
-  service::InsertSession& session_;
-  shm::RecordHeader header_{};
-  size_t header_bytes_ = 0;
-  std::string body_;
-  // Of a chunk whose bytes are coming in.
-  bool in_payload_ = false;
-  shm::ChunkRecord chunk_;
-  std::vector<storage::ChunkColumn> columns_;
-  size_t column_ = 0, filled_ = 0;
-};
 
 class InsertRole final : public ShmRole {
  public:
@@ -204,8 +97,8 @@ class InsertRole final : public ShmRole {
             records_.Step(ring_->data(), std::min(readable, kPublishBytes) - part, &consumed));
         ring_->Advance(consumed);
         part += consumed;
-        if (event == RecordReader::Event::kItem) {
-          GR_RETURN_IF_ERROR(AddItem());
+        if (event == RecordReader::Event::kItem || event == RecordReader::Event::kRows) {
+          GR_RETURN_IF_ERROR(event == RecordReader::Event::kItem ? AddItem() : AddRows());
           full = items_.empty() && Full();
         }
         closed_ = event == RecordReader::Event::kClose;
@@ -224,22 +117,57 @@ class InsertRole final : public ShmRole {
     GR_ASSIGN_OR_RETURN(
         shm::ItemRecord record,
         shm::DecodeItem(records_.body(), [this](uint64_t key) { return inserts_.FindChunk(key); }));
-    service::InsertSession::NewItem item;
-    GR_ASSIGN_OR_RETURN(item.table, inserts_.FindTable(std::string(record.table)));
-    item.insertion.item.key = record.key;
-    item.insertion.item.priority = record.priority;
-    item.insertion.item.trajectory = std::move(record.trajectory);
-    item.insertion.done = [this, weak = session_.weak_from_this(),
-                           key = record.key](absl::Status status) {
-      if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
-    };
+    table::Item item;
+    item.key = record.key;
+    item.priority = record.priority;
+    item.trajectory = std::move(record.trajectory);
+    GR_ASSIGN_OR_RETURN(auto table, inserts_.FindTable(std::string(record.table)));
     GR_RETURN_IF_ERROR(inserts_.KeepOnly(record.keep_chunk_keys));
-    items_.push_back(std::move(item));
+    Add(std::move(table), std::move(item));
     if (items_.size() >= kItemsAtOnce) {
       AddItems();
       ConfirmIfDue();
     }
     return absl::OkStatus();
+  }
+
+  // A chunk's rows go in at once, as far as they may; the rest as other items do.
+  absl::Status AddRows() {
+    AddItems();
+    shm::RowsRecord& rows = records_.rows();
+    GR_ASSIGN_OR_RETURN(const auto table, inserts_.FindTable(std::string(rows.table)));
+    const storage::ChunkPtr chunk = records_.TakeChunk();
+    if (inserts_.service().chunks().Insert(chunk) != chunk) {
+      return base::InvalidArgument("There is another chunk ", chunk->key(), ".");
+    }
+    std::vector<storage::TrajectoryPtr> trajectories(rows.keys.size());
+    storage::TrajectoryBuilder::SlicesOf(chunk, rows.row_steps, rows.squeeze,
+                                         absl::MakeSpan(trajectories));
+    std::vector<table::Item> items(rows.keys.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].key = rows.keys[i];
+      items[i].priority = rows.priorities[i];
+      items[i].trajectory = std::move(trajectories[i]);
+    }
+    absl::Status status;
+    const int64_t done = table->InsertAtOnce(absl::MakeSpan(items), &status);
+    if (!status.ok()) return inserts_.service().Explain(std::move(status));
+    {
+      base::MutexLock lock(&mutex_);
+      confirmed_.insert(confirmed_.end(), rows.keys.begin(), rows.keys.begin() + done);
+    }
+    for (size_t i = done; i < items.size(); ++i) Add(table, std::move(items[i]));
+    AddItems();
+    ConfirmIfDue();
+    return absl::OkStatus();
+  }
+
+  void Add(std::shared_ptr<table::Table> table, table::Item item) {
+    const auto done = [this, weak = session_.weak_from_this(),
+                       key = item.key](absl::Status status) {
+      if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
+    };
+    items_.push_back({std::move(table), {std::move(item), done}});
   }
 
   void AddItems() {
@@ -295,7 +223,7 @@ class InsertRole final : public ShmRole {
     const auto until = base::SteadyNow() + kPollFor;
     bool found = false;
     while (!found && base::SteadyNow() < until) {
-      for (int i = 0; i < 32; ++i) Pause();
+      for (int i = 0; i < 32; ++i) base::Pause();
       const absl::StatusOr<size_t> readable = ring_->Readable();
       found = !readable.ok() || *readable > 0;
     }

@@ -1,20 +1,15 @@
-// Bodies of the messages about samples and priorities.
+// Bodies of requests for samples and for new priorities.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "native/batch/drawn_batch.h"
-#include "native/shm/segment_map.h"
 #include "native/table/item.h"
 
 namespace gear_reverb::shm {
@@ -31,24 +26,6 @@ struct DrawRequest {
 std::string EncodeDrawRequest(const DrawRequest& request);
 // INVALID_ARGUMENT for malformed bytes and for `n` < 1.
 absl::StatusOr<DrawRequest> DecodeDrawRequest(absl::string_view body);
-
-// Appends what was drawn, as places in segments of the arena that all of the items' chunks lie in.
-// `segments` receives the ids of those that were used.
-void EncodeDrawn(uint64_t lease, absl::Span<const table::SampledItem> items, std::string* out,
-                 absl::flat_hash_set<uint32_t>* segments);
-
-// What was drawn, in groups of items that are alike; all groups but the last end where the next
-// item differs. The batches have no lease yet.
-struct Drawn {
-  uint64_t lease = 0;
-  std::vector<batch::DrawnBatch> groups;
-  std::vector<std::shared_ptr<const MappedSegment>> segments;  // What the pieces point into.
-};
-// INVALID_ARGUMENT for malformed bytes, for a place outside of what `find` gives (null: unknown),
-// and for pieces that do not make up their items.
-absl::StatusOr<Drawn> DecodeDrawn(
-    absl::string_view body,
-    absl::FunctionRef<std::shared_ptr<const MappedSegment>(uint32_t segment)> find);
 
 struct MutateRequest {
   std::string table;

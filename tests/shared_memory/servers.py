@@ -16,7 +16,8 @@ SERVER = """
     table = lambda name, **options: reverb.Table(
         name, **{**dict(sampler=reverb.selectors.Fifo(), remover=reverb.selectors.Fifo(),
                         max_size=1000, rate_limiter=reverb.rate_limiters.MinSize(1)), **options})
-    server = reverb.Server([table("t"), table("u"), reverb.Table.queue("q", 2)])
+    uniform = table("uniform", sampler=reverb.selectors.Uniform())
+    server = reverb.Server([table("t"), table("u"), uniform, reverb.Table.queue("q", 2)])
     print(server.port, flush=True)
     server.wait()
 """

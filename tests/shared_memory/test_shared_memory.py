@@ -1,9 +1,12 @@
 """The shared-memory data plane: data between processes."""
 
+import os
+
 import ml_dtypes
 import numpy as np
 import pytest
-from servers import sample, write
+from forks import in_child
+from servers import SECONDS, sample, wait_until, write
 
 import gear_reverb
 
@@ -91,6 +94,34 @@ def test_priorities_change_and_items_go(client):
         client.mutate_priorities("nowhere", deletes=[key])
 
 
+def test_a_change_for_another_way_leaves_the_connections_alone(client):
+    def sockets():
+        paths = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+        return sum(
+            os.readlink(path).startswith("socket:") for path in paths if os.path.lexists(path)
+        )
+
+    client.mutate_priorities("t", deletes=[1])
+    before = sockets()
+    client.mutate_priorities("t", deletes=np.zeros((16 << 20) + 1, np.uint64))
+    client.mutate_priorities("t", deletes=[1])
+    assert sockets() == before
+
+
+def test_a_writer_goes_on_when_a_forked_child_drops_it(client):
+    writers = [client.trajectory_writer(1)]
+
+    def put():
+        writers[0].append([1])
+        writers[0].create_item("t", 1.0, [writers[0].history[0][-1:]])
+        writers[0].flush(timeout_ms=SECONDS * 1000)
+
+    put()
+    assert in_child(writers.clear) == 0
+    put()
+    assert client.server_info()["t"].current_size == 2
+
+
 def test_batches_come_from_shared_memory(client):
     for i in range(20):
         client.insert([np.full(4, i, np.float32)], {"q" if i < 2 else "t": 1.0})
@@ -100,6 +131,39 @@ def test_batches_come_from_shared_memory(client):
         client.sample_batch("q", 1, timeout=0.1)
     client.insert([np.full(4, 30, np.float32)], {"q": 1.0})
     assert client.sample_batch("q", 1).data[0].flat[0] == 30
+
+
+@pytest.mark.parametrize("prefetch", [0, 1, 2, 4])
+def test_batches_are_drawn_as_far_ahead_as_was_said_and_all_are_counted(client, prefetch):
+    def draws():
+        return client.server_info()["t"].rate_limiter_info.sample_stats.completed
+
+    client.insert([1], {"t": 1.0})
+    used = 0
+    for taken in [1, 3, 2, 5] * 5:
+        before = draws()
+        with client.batch_sampler("t", 8, prefetch=prefetch) as sampler:
+            for _ in range(taken):
+                next(sampler)
+            if taken == 1:
+                wait_until(lambda: draws() - before == 8 * (1 + prefetch))  # noqa: B023
+            assert draws() - before <= 8 * (taken + prefetch)
+        used += 8 * taken
+        assert client.server_info()["t"].num_unused_samples == draws() - used
+
+
+def test_a_seed_draws_the_same_batches_whatever_is_drawn_ahead(client):
+    for i in range(100):
+        client.insert([i], {"uniform": 1.0})
+
+    def batches(prefetch):
+        with client.batch_sampler("uniform", 4, prefetch=prefetch, seed=3) as sampler:
+            return [next(sampler).info.key.tolist() for _ in range(10)]
+
+    first = batches(0)
+    assert len({tuple(keys) for keys in first}) > 1
+    for prefetch in (1, 2, 4):
+        assert batches(prefetch) == first
 
 
 def test_a_draw_that_has_to_wait_says_why_it_ended(client):

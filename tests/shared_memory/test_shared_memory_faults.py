@@ -105,6 +105,35 @@ def test_a_server_that_comes_back_shares_memory_again(remote, client):
         end(again)
 
 
+def has_ring():
+    with open("/proc/self/maps") as maps:
+        return "gear_reverb_ring" in maps.read()
+
+
+def test_a_writer_shares_memory_again_with_a_server_that_comes_back(remote, client):
+    process, port = remote
+    writer = client.trajectory_writer(1)
+
+    def write(value):
+        writer.append([value])
+        writer.create_item("t", 1.0, [writer.history[0][-1:]])
+        writer.flush()
+
+    write(1)
+    assert has_ring()
+    end(process)
+    wait_until(lambda: "data_plane" not in repr(client))
+    again = start(SERVER.replace("2)])", f"2)], port={port})"))
+    try:
+        assert int(again.stdout.readline()) == port
+        write(2)
+        assert has_ring()
+        assert sample(client).data[0][0] == 2
+    finally:
+        end(again)
+    writer.close()
+
+
 def test_a_stopped_server_tells_blocked_calls(remote, client):
     process, _ = remote
     blocked = start(f"""
@@ -118,6 +147,37 @@ def test_a_stopped_server_tells_blocked_calls(remote, client):
     process.send_signal(signal.SIGTERM)
     assert finish(blocked)[0] == 0
     process.wait(SECONDS)
+
+
+def test_a_lost_server_does_not_tie_up_the_threads_of_a_writer(remote):
+    process, port = remote
+    writer = start(
+        f"""
+        import faulthandler, os, threading
+        import gear_reverb as reverb
+        faulthandler.dump_traceback_later({SECONDS // 2}, exit=True)
+        writer = reverb.Client("localhost:{port}").trajectory_writer(1)
+        writer.append([1])
+        cell = writer.history[0][-1]
+        print("appended", flush=True)
+        input()
+
+        def look():
+            while True:
+                cell.numpy()
+
+        threading.Thread(target=look, daemon=True).start()
+        writer.create_item("t", 1.0, [writer.history[0][:]])
+        print("created", flush=True)
+        os._exit(0)
+        """,
+        **{VARIABLE: "shared-memory"},
+    )
+    assert writer.stdout.readline() == "appended\n"
+    process.kill()
+    process.wait(SECONDS)
+    code, out, err = finish(writer, "\n")
+    assert (code, out) == (0, "created\n"), err
 
 
 # ---- what cannot be had ----
@@ -273,7 +333,16 @@ def test_grpc_can_be_forced(remote, monkeypatch):
 def test_a_server_told_grpc_offers_nothing_else(monkeypatch):
     process, port = start_server(**{VARIABLE: "grpc"})
     try:
-        assert gear_reverb.Client(f"localhost:{port}").data_plane == "grpc"
+        told = start(
+            f"""
+            import gear_reverb as reverb
+            print(reverb.Client("localhost:{port}").data_plane)
+            """,
+            GEAR_REVERB_DEBUG="1",
+        )
+        code, out, err = finish(told)
+        assert (code, out) == (0, "grpc\n"), err
+        assert "DEBUG" in err and "over gRPC: the server at" in err
         monkeypatch.setenv(VARIABLE, "shared-memory")
         with pytest.raises(gear_reverb.ReverbError, match=f"{VARIABLE}.*does not offer"):
             gear_reverb.Client(f"localhost:{port}").data_plane  # noqa: B018
