@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test build test-native test-python test-pythons test-import-orders test-image bench-core bench bench-quick check format clean distclean
+.PHONY: help demo test build test-native test-python test-pythons test-import-orders test-image bench-core bench bench-quick acme check format clean distclean
 
 # 3.11 first: the tests against Reverb need it too, and one build then serves both.
 PYTHONS ?= 3.11 3.12 3.13 3.10
@@ -18,6 +18,7 @@ help:
 	@echo 'make test-pythons  the quick tests on every CPython 3.10 to 3.13 of this machine'
 	@echo 'make test-import-orders  every order of importing TensorFlow, Reverb, PyTorch, JAX and us'
 	@echo 'make test-image    builds the Docker image and drives the server in it'
+	@echo 'make acme          trains agents of Acme on dm-reverb and on us; half an hour'
 	@echo 'make bench-core    how fast the core inserts, selects and samples'
 	@echo 'make bench         compares with dm-reverb, cpprb, flashbax, TorchRL; a quarter of an hour'
 	@echo 'make bench-quick   the same with fewer sizes, rounds and peers; within three minutes'
@@ -30,8 +31,8 @@ build/system: scripts/system_packages.txt scripts/install_system.sh
 
 # The CUDA compiler, and what reads its output, for the tests; without them kernels are left out.
 build/nvcc: scripts/install_nvcc.sh
-	scripts/install_nvcc.sh || test $$? = 3
-	@mkdir -p build && touch $@
+	@mkdir -p build
+	scripts/install_nvcc.sh && touch $@ || test $$? = 3
 
 demo: build/system
 	scripts/setup_venv.sh .venv demo $(PYTHONS)
@@ -64,6 +65,12 @@ bench bench-quick: build/system
 	scripts/setup_bench.sh
 	.venv-bench/bin/python benchmarks/compare/run.py $(if $(filter bench-quick,$@),--quick)
 
+# Agents that were not written for us, in an environment of their own.
+acme: build/system
+	scripts/setup_acme.sh
+	.venv-acme/bin/python examples/acme/adders.py
+	.venv-acme/bin/python examples/acme/compare.py --check
+
 check: build
 	scripts/check.sh
 
@@ -76,4 +83,4 @@ clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so
 
 distclean: clean
-	rm -rf .venv .venv-compat .venv-newest .venv-bench
+	rm -rf .venv .venv-compat .venv-newest .venv-bench .venv-acme

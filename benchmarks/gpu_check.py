@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_check.py --device cuda:0 --result FILE [--commit NAME]
 
-Fresh random data at every run. Prints a line per step and a table of ratios; the result file has all
+Fresh random data at every run. Prints a line per step and the ratios; the result file has all
 numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they are.
 """
 
@@ -90,7 +90,7 @@ def batches_are_equal(device: str, out: str) -> dict[str, Any]:
     compared = 0
     try:
         for ragged in ("pad", "pack"):
-            options = dict(ragged=ragged, seed=seed, beta=0.6, prefetch=2)
+            options = {"ragged": ragged, "seed": seed, "beta": 0.6, "prefetch": 2}
             with (
                 client.batch_sampler("t", 64, **options) as plain,
                 client.batch_sampler("t", 64, device=device, out=out, **options) as other,
@@ -98,7 +98,8 @@ def batches_are_equal(device: str, out: str) -> dict[str, Any]:
                 for _, a, b in zip(range(10), plain, other):
                     np.testing.assert_array_equal(a.info.key, b.info.key)
                     pairs = [*zip(a.data, b.data), (a.weights, b.weights), (a.lengths, b.lengths)]
-                    pairs.append((a.mask, b.mask) if ragged == "pad" else (a.cu_seqlens, b.cu_seqlens))
+                    side = "mask" if ragged == "pad" else "cu_seqlens"
+                    pairs.append((getattr(a, side), getattr(b, side)))
                     for x, y in pairs:
                         np.testing.assert_array_equal(x, as_numpy(y))
                         compared += x.nbytes
@@ -170,42 +171,47 @@ def gathers(gpu: int, place: str, copy_rate: float) -> list[dict[str, Any]]:
 
 def index_select_pipeline(gpu: int) -> list[dict[str, Any]]:
     """What a PyTorch user does: index_select of rows into pinned memory and one copy; or in HBM."""
-    torch = importlib.import_module("torch")
     results = []
     for name, batch in (("W2", 256), ("W3", 32), ("W5", 256)):
         row = WORKLOADS[name][0][0]
-        count = max(batch, (2 << 30) // row)
-        rows = torch.randint(0, 255, (count, row), dtype=torch.uint8)
-        index = torch.randint(0, count, (batch,))
-        pinned = torch.empty((batch, row), dtype=torch.uint8, pin_memory=True)
-        target = torch.empty((batch, row), dtype=torch.uint8, device=f"cuda:{gpu}")
-        on_gpu, index_on_gpu = rows.to(target.device), index.to(target.device)
-
-        def from_host() -> None:
-            torch.index_select(rows, 0, index, out=pinned)
-            target.copy_(pinned, non_blocking=True)
-
-        def in_hbm() -> None:
-            torch.index_select(on_gpu, 0, index_on_gpu, out=target)
-
-        for place, work in (("host", from_host), ("device", in_hbm)):
-            times = []
-            for _ in range(REPEATS):
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                work()
-                torch.cuda.synchronize()
-                times.append(time.perf_counter() - start)
-            theirs = batch * row / sorted(times)[REPEATS // 2]
+        for place, theirs in index_select_rates(gpu, row, batch).items():
             ours = max(
                 _native.cuda_measure_gather(gpu, way, place, batch, 4, row // 4, REPEATS)
                 for way in ("lanes", "bulk")
             )
-            results.append(
-                {"workload": name, "batch": batch, "place": place, "ratio": ours / theirs}
-            )
-            print(f"   {name} B={batch} from {place}: {ours / theirs:.2f} of index_select")
+            ratio = ours / theirs
+            results.append({"workload": name, "batch": batch, "place": place, "ratio": ratio})
+            print(f"   {name} B={batch} from {place}: {ratio:.2f} of index_select")
     return results
+
+
+def index_select_rates(gpu: int, row: int, batch: int) -> dict[str, float]:
+    torch = importlib.import_module("torch")
+    count = max(batch, (2 << 30) // row)
+    rows = torch.randint(0, 255, (count, row), dtype=torch.uint8)
+    index = torch.randint(0, count, (batch,))
+    pinned = torch.empty((batch, row), dtype=torch.uint8, pin_memory=True)
+    target = torch.empty((batch, row), dtype=torch.uint8, device=f"cuda:{gpu}")
+    on_gpu, index_on_gpu = rows.to(target.device), index.to(target.device)
+
+    def from_host() -> None:
+        torch.index_select(rows, 0, index, out=pinned)
+        target.copy_(pinned, non_blocking=True)
+
+    def in_hbm() -> None:
+        torch.index_select(on_gpu, 0, index_on_gpu, out=target)
+
+    rates = {}
+    for place, work in (("host", from_host), ("device", in_hbm)):
+        times = []
+        for _ in range(REPEATS):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            work()
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - start)
+        rates[place] = batch * row / sorted(times)[REPEATS // 2]
+    return rates
 
 
 def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:

@@ -166,8 +166,8 @@ class BatchSampler:
         """(columns, (info, lengths, mask, cu_seqlens, weights)): a list of arrays; key u64[B],
         probability f64[B], table_size i64[B], priority f64[B], times_sampled i32[B]; then int32[B],
         bool[B, T], int32[B + 1], each None or a list by column where columns differ; f32[B] or
-        None. `timeout` in seconds, None for ever. ReverbError once closed. On a GPU all but the info
-        and text are `DeviceArray`s."""
+        None. `timeout` in seconds, None for ever. ReverbError once closed. On a GPU all but
+        the info and text are `DeviceArray`s."""
     def DeviceStats(self) -> dict[str, Any] | None:
         """Of the device, as `gear_reverb.cuda.stats` has it; None without one."""
     def Close(self) -> None: ...

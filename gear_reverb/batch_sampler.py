@@ -62,9 +62,7 @@ class BatchSampler(Iterator[ReplayBatch]):
 class BatchMaker:
     """Makes a `ReplayBatch` of what the core gives, in one structure and for one framework."""
 
-    def __init__(
-        self, structure: Callable[[], Any], out: str, on_gpu: bool = False
-    ) -> None:
+    def __init__(self, structure: Callable[[], Any], out: str, on_gpu: bool = False) -> None:
         """`structure` gives the table's signature, or None; `prepare` calls it.
 
         Raises:

@@ -31,9 +31,9 @@ def stats() -> dict[str, Any]:
       versions as `(major, minor)`), `gpus`, a list of what each of them is, and `in_use`, a list
       with an entry for each GPU that samplers are using. That has `device`, its name; the link's
       `link_bytes_per_second`, measured when it was first used (0 if that failed, for the reason in
-      `choices_error`); `choices`, the way of gathering rows for each class of the mean piece's bytes,
-      with the rate that it had and that rate as a part of the link's (`of_link`); the number of
-      `batches`, their `gathered_bytes`, and how many of these were `staged_bytes`, copied an
+      `choices_error`); `choices`, the way of gathering rows for each class of the mean piece's
+      bytes, with the rate that it had and that rate as a part of the link's (`of_link`); the number
+      of `batches`, their `gathered_bytes`, and how many of these were `staged_bytes`, copied an
       additional time because they did not lie in registered memory; and of that memory the
       `registered_bytes`, the `registered_limit_bytes` and the last `registration_error`, or "".
     """

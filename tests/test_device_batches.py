@@ -56,7 +56,7 @@ def test_the_twin_gives_the_same_batches(serve, ragged, prefetch):
     rng = np.random.default_rng(5)
     items = random_items(rng, 30, equal=ragged == "error")
     insert(client, items, priority=list(rng.uniform(1, 9, 30)))
-    options = dict(ragged=ragged, prefetch=prefetch, seed=3, beta=0.5)
+    options = {"ragged": ragged, "prefetch": prefetch, "seed": 3, "beta": 0.5}
     with (
         client.batch_sampler("t", 16, **options) as plain,
         client.batch_sampler("t", 16, device="cpu", **options) as twin,
@@ -76,10 +76,14 @@ def test_columns_of_different_lengths_have_their_own_sides(serve, ragged):
             for j in range(8):
                 writer.append({"a": np.float32(10 * i + j), "b": np.int32([i, j])})
             history = writer.history
-            columns = {"a": history["a"][-1 - i :], "b": history["b"][-3:], "last": history["a"][-1]}
+            columns = {
+                "a": history["a"][-1 - i :],
+                "b": history["b"][-3:],
+                "last": history["a"][-1],
+            }
             writer.create_item("t", 1.0, columns)
             writer.end_episode()
-    options = dict(ragged=ragged, seed=1)
+    options = {"ragged": ragged, "seed": 1}
     with (
         client.batch_sampler("t", 5, **options) as plain,
         client.batch_sampler("t", 5, device="cpu", **options) as twin,
@@ -124,11 +128,11 @@ def test_casts(serve):
 @pytest.mark.parametrize(
     "options, text",
     [
-        (dict(device="tpu:0"), "'cpu' or 'cuda:N', but is 'tpu:0'"),
-        (dict(device="cuda:x", out="torch"), "'cuda:x'"),
-        (dict(cast={"float32": "float16"}), "needs a device"),
-        (dict(device="cpu", cast={"int32": "float16"}), "int32 cannot be cast"),
-        (dict(device="cpu", cast={"float32": "float64"}), "'float64'"),
+        ({"device": "tpu:0"}, "'cpu' or 'cuda:N', but is 'tpu:0'"),
+        ({"device": "cuda:x", "out": "torch"}, "'cuda:x'"),
+        ({"cast": {"float32": "float16"}}, "needs a device"),
+        ({"device": "cpu", "cast": {"int32": "float16"}}, "int32 cannot be cast"),
+        ({"device": "cpu", "cast": {"float32": "float64"}}, "'float64'"),
     ],
 )
 def test_wrong_arguments(client, options, text):
@@ -138,7 +142,7 @@ def test_wrong_arguments(client, options, text):
 
 def test_max_bytes_holds_after_casts(client):
     insert(client, [[{"u": np.zeros(1000, np.uint8)}]])
-    options = dict(device="cpu", max_bytes=1500)
+    options = {"device": "cpu", "max_bytes": 1500}
     with client.batch_sampler("t", 1, **options) as sampler:
         next(sampler)
     with client.batch_sampler("t", 1, cast={"uint8": "float16"}, **options) as sampler:

@@ -182,8 +182,8 @@ py::tuple BatchSides::ToPython() const {
   };
   py::object weights = array(weights_);
   if (device_weights_ != nullptr) {
-    weights = DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0},
-                            on_device_->gpu);
+    weights =
+        DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0}, on_device_->gpu);
   }
   using device::OutputSides;
   return py::make_tuple(info, of(&OutputSides::lengths), of(&OutputSides::mask),

@@ -50,7 +50,7 @@ class BatchSides {
   std::optional<Array> weights_;
   std::vector<OfColumn> columns_;
   bool agree_ = true;
-  std::optional<client::OnDevice> on_device_;      // Has the columns' sides in its output,
+  std::optional<client::OnDevice> on_device_;       // Has the columns' sides in its output,
   std::shared_ptr<device::Output> device_weights_;  // and the weights are here.
   std::shared_ptr<std::byte> buffer_;
 };

@@ -75,8 +75,8 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& na
   }
   absl::StatusOr<std::shared_ptr<device::Device>> gpu = cuda::OpenGpu(index);
   if (gpu.ok()) return gpu;
-  return absl::Status(gpu.status().code(), absl::StrCat("Device '", name, "' cannot be used: ",
-                                                        gpu.status().message()));
+  return absl::Status(gpu.status().code(),
+                      absl::StrCat("Device '", name, "' cannot be used: ", gpu.status().message()));
 }
 
 // What columns of float32 and of uint8 become, by name; "" leaves them.

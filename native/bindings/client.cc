@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/client/fork_guard.h"
 #include "pybind11/numpy.h"
 #include "pybind11/stl.h"
@@ -61,7 +62,7 @@ void DefineClient(py::module_& module) {
   py::class_<Client, ClientPtr>(module, "Client")
       .def(py::init([](const std::string& server_address) {
              ThrowIfError(client::CheckNotForked());
-             return std::make_shared<Client>(server_address);
+             return ClientPtr(new Client(server_address), PeerDelete());
            }),
            py::arg("server_address"))
       .def("data_plane",

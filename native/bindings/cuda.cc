@@ -74,8 +74,7 @@ void DefineCuda(py::module_& module) {
   module.def("cuda_gpus", &Gpus);
   module.def("cuda_versions", &Versions);
   module.def("cuda_open_gpus", &OpenGpus);
-  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"),
-             py::arg("rounds"));
+  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"), py::arg("rounds"));
   module.def("cuda_measure_gather", &MeasureGather, py::arg("gpu"), py::arg("way"),
              py::arg("place"), py::arg("rows"), py::arg("pieces"), py::arg("piece_bytes"),
              py::arg("repeats"));

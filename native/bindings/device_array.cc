@@ -61,8 +61,9 @@ class DeviceArray {
   DeviceArray(std::shared_ptr<device::Output> output, device::OutputArray array, int gpu)
       : output_(std::move(output)), array_(std::move(array)), gpu_(gpu) {}
 
-  py::tuple shape() const { return py::tuple(py::cast(std::vector<int64_t>(
-      array_.shape.begin(), array_.shape.end()))); }
+  py::tuple shape() const {
+    return py::tuple(py::cast(std::vector<int64_t>(array_.shape.begin(), array_.shape.end())));
+  }
   py::dtype dtype() const { return ToNumpy(array_.dtype); }
   py::tuple Device() const { return py::make_tuple(kDlCuda, gpu_); }
 
@@ -82,8 +83,8 @@ class DeviceArray {
     }
     auto* const exported = new Exported{
         {{output_->data() + array_.offset, kDlCuda, gpu_, static_cast<int32_t>(array_.shape.size()),
-          CodeOf(array_.dtype), static_cast<uint8_t>(8 * tensor::ByteSize(array_.dtype)), 1, nullptr,
-          nullptr, 0},
+          CodeOf(array_.dtype), static_cast<uint8_t>(8 * tensor::ByteSize(array_.dtype)), 1,
+          nullptr, nullptr, 0},
          nullptr,
          nullptr},
         output_,

@@ -1,5 +1,5 @@
-// Arrays of a device's memory: NumPy arrays for the CPU, for a GPU objects that hand their memory to
-// frameworks by DLPack.
+// Arrays of a device's memory: NumPy arrays for the CPU, for a GPU objects that hand their memory
+// to frameworks by DLPack.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 #include "native/client/batch_collector.h"
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -34,6 +36,22 @@ BatchCollector::~BatchCollector() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  absl::Status thrown;
+  try {
+    return DrawAndGather(request, deadline, another);
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError(
+        absl::StrCat("There is no memory for a batch of ", request.size, " items."));
+  } catch (const std::exception& error) {
+    thrown = base::Internal(error.what());
+  }
+  unused_ += request.size;
+  if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
+  return thrown;
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
+                                                       absl::Time deadline, bool another) {
   batch::DrawnBatch drawn;
   if (kept_.has_value() && static_cast<int64_t>(kept_->size()) == request.size) {
     drawn = *std::exchange(kept_, std::nullopt);
@@ -172,8 +190,8 @@ absl::StatusOr<OnDevice> BatchCollector::GatherOnDevice(const batch::DrawnBatch&
   using Lease = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
   auto lease = std::make_shared<const Lease>(drawn.lease, std::move(plan.numbers));
   OnDevice made;
-  GR_ASSIGN_OR_RETURN(made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes,
-                                                    std::move(lease)));
+  GR_ASSIGN_OR_RETURN(
+      made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes, std::move(lease)));
   made.columns = std::move(plan.columns);
   made.sides = std::move(plan.sides);
   made.lengths_agree = plan.lengths_agree;

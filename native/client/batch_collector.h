@@ -63,8 +63,9 @@ class BatchCollector {
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
   // RESOURCE_EXHAUSTED without memory; the next call of the same size tries again with the same
-  // items. When the server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the
-  // next call will ask for the like, which may be drawn while this batch is gathered.
+  // items where there is none for the batch alone. Nothing is thrown. When the server is UNAVAILABLE
+  // a new stream is tried for ConnectPatience(). `another`: the next call will ask for the like,
+  // which may be drawn while this batch is gathered.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
                                 bool another = false);
 
@@ -75,6 +76,8 @@ class BatchCollector {
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
+  absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline,
+                                         bool another);
   absl::StatusOr<batch::DrawnBatch> Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
   absl::StatusOr<batch::DrawnBatch> TryDraw(int64_t n, absl::Time deadline);
@@ -95,7 +98,7 @@ class BatchCollector {
   uint64_t batch_number_ = 0;
   bool seeded_ = false;  // The stream draws batch `batch_number_`.
   int64_t unused_ = 0;
-  std::optional<batch::DrawnBatch> kept_;  // Drawn, but there was no memory for it.
+  std::optional<batch::DrawnBatch> kept_;          // Drawn, but there was no memory for it.
   std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
   std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 

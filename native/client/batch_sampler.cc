@@ -114,6 +114,7 @@ void BatchSampler::Prefetch() {
 }
 
 void BatchSampler::Close() {
+  if (!CheckNotForked().ok()) return;
   base::MutexLock lock(&mutex_);
   const bool first = !std::exchange(closed_, true);
   changed_.NotifyAll();

@@ -42,7 +42,8 @@ class BatchSampler {
   // As BatchCollector::Next; FAILED_PRECONDITION once closed.
   absl::StatusOr<BatchPtr> Next(absl::Time deadline);
 
-  // Ends waiting calls with CANCELLED, and reports what was drawn and never taken.
+  // Ends waiting calls with CANCELLED, and reports what was drawn and never taken. Does nothing in
+  // a forked child.
   void Close();
 
  private:

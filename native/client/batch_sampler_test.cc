@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -224,6 +225,47 @@ TEST_F(BatchSamplerTest, ManyThreadsTakeEveryItemOnce) {
     std::sort(all.begin(), all.end());
     ASSERT_EQ(all.size(), 200u);
     for (int32_t i = 0; i < 200; ++i) EXPECT_EQ(all[i], i);
+  }
+}
+
+// A way to a server that finds no memory for what it draws.
+class NoMemory final : public Connection {
+ public:
+  std::string data_plane() const override { return "none"; }
+  bool usable() const override { return true; }
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string&) override {
+    class Stream final : public BatchStream {
+      absl::StatusOr<batch::DrawnBatch> Next(int64_t, absl::Time) override {
+        throw std::bad_alloc();
+      }
+    };
+    return std::make_unique<Stream>();
+  }
+  std::unique_ptr<writer::InsertStream> OpenInsertStream(writer::InsertStreamEvents) override {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(const std::string&,
+                                                                 absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
+                                absl::Span<const uint64_t>) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
+    return absl::UnimplementedError("");
+  }
+};
+
+TEST_F(BatchSamplerTest, WithoutMemoryACallFailsAndTheSamplerCloses) {
+  connection_ = std::make_shared<NoMemory>();
+  for (const int64_t prefetch : {0, 2}) {
+    auto sampler = MakeSampler(2, prefetch);
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    sampler->Close();
   }
 }
 

@@ -19,7 +19,8 @@ class BatchStreamOfSamples final : public BatchStream {
       : samples_(std::move(samples)) {}
 
   absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) override {
-    constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(100);
+    // Long enough for the wait to ask for the host program's interrupt meanwhile.
+    constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(250);
     constexpr absl::Duration kDrain = absl::Seconds(1);
 
     const int64_t missing = n - requested_ - held();

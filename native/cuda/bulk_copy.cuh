@@ -21,7 +21,8 @@ extern __shared__ __align__(128) std::byte bulk_slots[];
 // All calls by the whole warp. Lane 0 alone issues copies and waits for them.
 //
 // Copy n goes through slot n % kBulkSlots. Its way into the slot ends with a phase of the slot's
-// barrier; its way out, which is issued when two later copies are on their way in, with a bulk group.
+// barrier; its way out, which is issued when two later copies are on their way in, with a bulk
+// group.
 class BulkPipeline {
  public:
   __device__ explicit BulkPipeline(uint32_t lane) : lane_(lane) {

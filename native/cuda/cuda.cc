@@ -47,8 +47,8 @@ absl::StatusOr<std::vector<GpuInfo>> Gpus() {
     cudaDeviceProp properties;
     GR_RETURN_IF_CUDA_ERROR(cudaGetDeviceProperties(&properties, index));
     int read_only = 0;
-    GR_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(
-        &read_only, cudaDevAttrHostRegisterReadOnlySupported, index));
+    GR_RETURN_IF_CUDA_ERROR(
+        cudaDeviceGetAttribute(&read_only, cudaDevAttrHostRegisterReadOnlySupported, index));
     GpuInfo& gpu = gpus.emplace_back();
     gpu.index = index;
     gpu.name = properties.name;

@@ -15,6 +15,10 @@
 
 #include "native/device/casts.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #define __device__
 
 namespace gear_reverb::cuda {
@@ -46,7 +50,7 @@ class EmulatedWarp {
         any = true;
         warp.lane_ = i;
         threadIdx.x = i;
-        swapcontext(&warp.scheduler_, &warp.lanes_[i]);
+        warp.Switch(&warp.scheduler_, &warp.lanes_[i]);
       }
     }
   }
@@ -77,30 +81,59 @@ class EmulatedWarp {
   explicit EmulatedWarp(const std::function<void()>& lane) : work_(lane) {
     for (uint32_t i = 0; i < 32; ++i) {
       stacks_.push_back(std::make_unique<char[]>(kStackBytes));
-      getcontext(&lanes_[i]);
-      lanes_[i].uc_stack.ss_sp = stacks_[i].get();
-      lanes_[i].uc_stack.ss_size = kStackBytes;
-      lanes_[i].uc_link = &scheduler_;
-      makecontext(&lanes_[i], &EmulatedWarp::Start, 0);
+      ucontext_t& context = lanes_[i].context;
+      getcontext(&context);
+      context.uc_stack.ss_sp = stacks_[i].get();
+      context.uc_stack.ss_size = kStackBytes;
+      lanes_[i].stack = stacks_[i].get();
+      lanes_[i].stack_bytes = kStackBytes;
+      makecontext(&context, &EmulatedWarp::Start, 0);
     }
   }
   static void Start() {
     EmulatedWarp& warp = *current_;
     const uint32_t lane = warp.lane_;
+    warp.Entered(nullptr, &warp.scheduler_);
     warp.work_();
     warp.done_[lane] = true;
+    warp.Switch(nullptr, &warp.scheduler_);
   }
   void Yield(uint32_t lane) {
-    swapcontext(&lanes_[lane], &scheduler_);
+    Switch(&lanes_[lane], &scheduler_);
     threadIdx.x = lane;
+  }
+
+  // A stack that can be left and come back to. AddressSanitizer is told of both.
+  struct Side {
+    ucontext_t context;
+    const void* stack = nullptr;
+    size_t stack_bytes = 0;
+    void* kept_by_sanitizer = nullptr;
+  };
+  // From null there is no way back.
+  void Switch(Side* from, Side* to) {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(from == nullptr ? nullptr : &from->kept_by_sanitizer, to->stack,
+                                   to->stack_bytes);
+#endif
+    if (from == nullptr) setcontext(&to->context);
+    swapcontext(&from->context, &to->context);
+    Entered(from, nullptr);
+  }
+  void Entered([[maybe_unused]] Side* side, [[maybe_unused]] Side* came_from) {
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(side == nullptr ? nullptr : side->kept_by_sanitizer,
+                                    came_from == nullptr ? nullptr : &came_from->stack,
+                                    came_from == nullptr ? nullptr : &came_from->stack_bytes);
+#endif
   }
 
   static inline EmulatedWarp* current_ = nullptr;
   const std::function<void()> work_;
-  ucontext_t scheduler_, lanes_[32];
+  Side scheduler_, lanes_[32];
   std::vector<std::unique_ptr<char[]>> stacks_;
   bool done_[32] = {};
-  uint32_t lane_ = 0;  // The one that runs.
+  uint32_t lane_ = 0;                     // The one that runs.
   std::map<uint32_t, Meeting> meetings_;  // By mask.
 };
 

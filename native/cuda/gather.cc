@@ -21,13 +21,15 @@ absl::Status Launch(GatherKernel kernel, const GatherPlan& plan, std::byte* outp
   if (plan.tile_count() == 0) return absl::OkStatus();
   const size_t rows_bytes = RowsBytes(plan);
   std::memcpy(host_list, plan.rows().data(), plan.rows().size() * sizeof(Row));
-  std::memcpy(host_list + rows_bytes, plan.pieces().data(), plan.pieces().size() * sizeof(RowPiece));
-  GR_RETURN_IF_CUDA_ERROR(cudaMemcpyAsync(device_list, host_list, ListBytes(plan),
-                                          cudaMemcpyHostToDevice, stream));
+  std::memcpy(host_list + rows_bytes, plan.pieces().data(),
+              plan.pieces().size() * sizeof(RowPiece));
+  GR_RETURN_IF_CUDA_ERROR(
+      cudaMemcpyAsync(device_list, host_list, ListBytes(plan), cudaMemcpyHostToDevice, stream));
   const device::RowList list{reinterpret_cast<const Row*>(device_list),
                              reinterpret_cast<const RowPiece*>(device_list + rows_bytes),
                              static_cast<uint32_t>(plan.rows().size()), plan.tile_count()};
-  return ToStatus(LaunchGather(kernel, list, output, multiprocessors, stream), "the gather's launch");
+  return ToStatus(LaunchGather(kernel, list, output, multiprocessors, stream),
+                  "the gather's launch");
 }
 
 // One row of whole bytes: its padding is set, its pieces are copied.

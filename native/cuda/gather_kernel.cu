@@ -18,7 +18,8 @@ __global__ void __launch_bounds__(kThreads) GatherByLanes(const RowList list, st
   });
 }
 
-__global__ void __launch_bounds__(kBulkThreads) GatherByBulk(const RowList list, std::byte* output) {
+__global__ void __launch_bounds__(kBulkThreads)
+    GatherByBulk(const RowList list, std::byte* output) {
   const uint32_t lane = threadIdx.x % 32;
   BulkPipeline pipeline(lane);
   ForTiles(list, [&](uint64_t number) {
@@ -28,10 +29,11 @@ __global__ void __launch_bounds__(kBulkThreads) GatherByBulk(const RowList list,
                     tile.row.source_bytes / tile.row.pieces < kWholeWarpFromBytes) {
                   return false;
                 }
-                ForSegments<32>(lane, tile, begin, end, output,
-                                [&](auto lanes, const std::byte* from, uint32_t bytes, std::byte* to) {
-                                  pipeline.CopySegment(lanes, from, bytes, to);
-                                });
+                ForSegments<32>(
+                    lane, tile, begin, end, output,
+                    [&](auto lanes, const std::byte* from, uint32_t bytes, std::byte* to) {
+                      pipeline.CopySegment(lanes, from, bytes, to);
+                    });
                 return true;
               });
   });

@@ -1,5 +1,5 @@
-// The collection kernels. See docs/guides/gpu.md for how they work. Needs CUDA's runtime and nothing
-// else, so that kernels can be tried by themselves.
+// The collection kernels. See docs/guides/gpu.md for how they work. Needs CUDA's runtime and
+// nothing else, so that kernels can be tried by themselves.
 #pragma once
 
 #include <cuda_runtime_api.h>

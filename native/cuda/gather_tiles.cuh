@@ -50,9 +50,9 @@ struct Tile {
 };
 
 __device__ inline Tile FindTile(const RowList& list, uint64_t number, uint32_t lane) {
-  const uint32_t row = UpperBound(lane, list.row_count, number, [&](uint32_t i) {
-                         return list.rows[i].first_tile;
-                       }) - 1;
+  const uint32_t row = UpperBound(lane, list.row_count, number,
+                                  [&](uint32_t i) { return list.rows[i].first_tile; }) -
+                       1;
   Tile tile;
   tile.row = list.rows[row];
   tile.pieces = list.pieces + tile.row.first_piece;
@@ -98,7 +98,8 @@ __device__ void WriteSegments(uint32_t lane, const Tile& tile, int64_t begin, in
                      });
 }
 
-// Writes a tile but for the part that `copy` takes over: copy(tile, begin, end) says whether it did.
+// Writes a tile but for the part that `copy` takes over: copy(tile, begin, end) says whether it
+// did.
 template <typename Copy>
 __device__ void WriteTile(uint32_t lane, const Tile& tile, std::byte* output, Copy copy) {
   const auto window = static_cast<int64_t>(tile.row.window_bytes);

@@ -11,8 +11,8 @@
 
 namespace gear_reverb::cuda {
 
-// GPU number `index`. What is in use already is shared. Errors of Availability; INVALID_ARGUMENT for
-// a number that there is not.
+// GPU number `index`. What is in use already is shared. Errors of Availability; INVALID_ARGUMENT
+// for a number that there is not.
 absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index);
 
 // Of the GPUs that are in use.
@@ -29,6 +29,7 @@ absl::StatusOr<double> MeasureGather(int index, const std::string& way, const st
                                      uint64_t rows, uint64_t pieces, uint64_t piece_bytes,
                                      int repeats);
 // Bytes per second of one large copy: "host" to device, or "device" to device, counting bytes once.
-absl::StatusOr<double> MeasureCopy(int index, const std::string& place, uint64_t bytes, int repeats);
+absl::StatusOr<double> MeasureCopy(int index, const std::string& place, uint64_t bytes,
+                                   int repeats);
 
 }  // namespace gear_reverb::cuda

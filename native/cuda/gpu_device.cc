@@ -113,9 +113,9 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index) {
   GR_RETURN_IF_ERROR(current.status());
   GR_RETURN_IF_CUDA_ERROR(PrepareGather());
   absl::StatusOr<Choices> choices = ChooseWays(infos[index].major, infos[index].multiprocessors);
-  auto made = std::make_shared<GpuDevice>(infos[index],
-                                          choices.ok() ? *choices : UnmeasuredChoices(),
-                                          std::string(choices.status().message()));
+  auto made =
+      std::make_shared<GpuDevice>(infos[index], choices.ok() ? *choices : UnmeasuredChoices(),
+                                  std::string(choices.status().message()));
   open.gpus.push_back(made);
   return made;
 }

@@ -152,8 +152,8 @@ class GpuStream final : public device::GatherStream {
     return nullptr;
   }
 
-  // Gives pieces their addresses on the device, but for those that are not registered: these are put
-  // down in to_stage_. The bytes to be staged.
+  // Gives pieces their addresses on the device, but for those that are not registered: these are
+  // put down in to_stage_. The bytes to be staged.
   uint64_t ToDeviceAddresses(GatherPlan* plan) {
     uint64_t staged_bytes = 0;
     to_stage_.clear();

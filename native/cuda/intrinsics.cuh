@@ -1,5 +1,5 @@
-// What kernels need of the compiler and the GPU that C++ does not have. Where a file is not compiled by
-// nvcc, a warp is emulated: so kernels run, and are tested, on the CPU too.
+// What kernels need of the compiler and the GPU that C++ does not have. Where a file is not
+// compiled by nvcc, a warp is emulated: so kernels run, and are tested, on the CPU too.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ namespace gear_reverb::cuda {
 
 using device::RowKind;
 
-constexpr uint32_t kWord = 16;  // Bytes.
-constexpr uint32_t kInFlight = 4;    // Words that a lane loads before it stores the first.
+constexpr uint32_t kWord = 16;     // Bytes.
+constexpr uint32_t kInFlight = 4;  // Words that a lane loads before it stores the first.
 
 // A number of neighbouring lanes of a warp, a power of two, that work together.
 template <uint32_t kSize>
@@ -120,8 +120,8 @@ __device__ inline void WriteWords(Lanes<kSize> lanes, RowKind kind, const std::b
 #pragma unroll
     for (uint32_t i = 0; i < kInFlight; ++i) {
       // The neighbour's word; the last lane's neighbour is lane 0, one round later.
-      const uint4 next = lanes.Get(lanes.rank == 0 ? word[i + 1] : word[i],
-                                   (lanes.rank + 1) % kSize);
+      const uint4 next =
+          lanes.Get(lanes.rank == 0 ? word[i + 1] : word[i], (lanes.rank + 1) % kSize);
       const uint32_t index = first + i * kSize;
       if (index < words) StoreCast(kind, Shifted(word[i], next, shift), to + index * out);
     }
@@ -135,7 +135,8 @@ __device__ inline void WriteSegment(Lanes<kSize> lanes, RowKind kind, const std:
   const uint32_t in = device::SourceBytes(kind), out = device::OutputBytes(kind);
   const uint32_t align = min(OutputOfWord(kind), kWord);
   const uint32_t elements = bytes / in, per_word = kWord / in;
-  const uint32_t to_aligned = (-static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to)) & (align - 1)) / out;
+  const uint32_t to_aligned =
+      (-static_cast<uint32_t>(reinterpret_cast<uintptr_t>(to)) & (align - 1)) / out;
   const uint32_t head = min(to_aligned, elements);
   const uint32_t words = (elements - head) / per_word;
   WriteWords(lanes, kind, from + head * in, words, to + head * out);

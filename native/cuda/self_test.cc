@@ -45,10 +45,9 @@ absl::StatusOr<std::string> CheckWay(GatherWay way, Place place, const GatherCas
   GR_ASSIGN_OR_RETURN(const DeviceMemory device_list, NewDeviceMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
   GR_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize());
-  GR_RETURN_IF_ERROR(StartGather(way, plan, static_cast<std::byte*>(output.get()),
-                                 static_cast<std::byte*>(host_list.get()),
-                                 static_cast<std::byte*>(device_list.get()), multiprocessors,
-                                 stream.get()));
+  GR_RETURN_IF_ERROR(StartGather(
+      way, plan, static_cast<std::byte*>(output.get()), static_cast<std::byte*>(host_list.get()),
+      static_cast<std::byte*>(device_list.get()), multiprocessors, stream.get()));
   GR_ASSIGN_OR_RETURN(const auto fetched, Fetch(static_cast<std::byte*>(output.get()), bytes));
   const std::string difference = Difference(made, fetched);
   if (difference.empty()) return difference;
@@ -56,8 +55,8 @@ absl::StatusOr<std::string> CheckWay(GatherWay way, Place place, const GatherCas
                       difference);
 }
 
-// The way of a batch: staged sources, pooled memory that is used again. Poison is not to be had here,
-// so only what rows write is compared.
+// The way of a batch: staged sources, pooled memory that is used again. Poison is not to be had
+// here, so only what rows write is compared.
 absl::StatusOr<std::string> CheckStream(device::GatherStream& stream, const GatherCase& made) {
   const size_t bytes = made.expected.size();
   GR_ASSIGN_OR_RETURN(const auto output, stream.Gather(made.plan, bytes, nullptr));

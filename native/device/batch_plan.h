@@ -1,4 +1,5 @@
-// A batch as a device gets it: the arrays, where they lie in one output, and the rows that fill them.
+// A batch as a device gets it: the arrays, where they lie in one output, and the rows that fill
+// them.
 #pragma once
 
 #include <memory>

@@ -46,14 +46,15 @@ class GatherStream {
 
 // How rows of one size class are gathered, and what was measured when that was chosen.
 struct ClassChoice {
-  uint64_t piece_bytes_below = 0;  // The class: the mean piece is smaller; and not in a class before.
+  uint64_t piece_bytes_below =
+      0;  // The class: the mean piece is smaller; and not in a class before.
   std::string way;
   double bytes_per_second = 0;  // 0: not measured.
   double of_link = 0;           // Of link_bytes_per_second.
 };
 
 struct DeviceStats {
-  std::string name;  // "cpu", "cuda:0"
+  std::string name;                  // "cpu", "cuda:0"
   double link_bytes_per_second = 0;  // Of a large copy from pinned host memory; 0: not measured.
   std::vector<ClassChoice> choices;
   std::string choices_error;  // Why nothing could be measured; "" if it could.

@@ -111,7 +111,8 @@ GatherCase RandomGatherCase(uint64_t seed, CaseSize size) {
 
 std::string Difference(const GatherCase& gather_case, const std::vector<std::byte>& output) {
   const auto& expected = gather_case.expected;
-  if (output.size() != expected.size()) return absl::StrCat("The output has ", output.size(), " bytes.");
+  if (output.size() != expected.size())
+    return absl::StrCat("The output has ", output.size(), " bytes.");
   const auto [at, other] = std::mismatch(expected.begin(), expected.end(), output.begin());
   if (at == expected.end()) return "";
   const uint64_t offset = at - expected.begin();
@@ -122,8 +123,8 @@ std::string Difference(const GatherCase& gather_case, const std::vector<std::byt
     if (offset >= row.destination + bytes) continue;
     place = offset < row.destination
                 ? absl::StrCat("between rows, before row ", i)
-                : absl::StrCat("in row ", i, ", of kind ", static_cast<int>(row.kind), " and ", bytes,
-                               " bytes, at its byte ", offset - row.destination);
+                : absl::StrCat("in row ", i, ", of kind ", static_cast<int>(row.kind), " and ",
+                               bytes, " bytes, at its byte ", offset - row.destination);
     break;
   }
   return absl::StrCat(gather_case.name, ": output byte ", offset, " is ", static_cast<int>(*other),

@@ -1,5 +1,5 @@
-// Random gathers and what must come out of them, by the simplest code that is right. The native tests
-// run them on the CPU's twin, gear_reverb.cuda.self_test on a GPU.
+// Random gathers and what must come out of them, by the simplest code that is right. The native
+// tests run them on the CPU's twin, gear_reverb.cuda.self_test on a GPU.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ enum class CaseSize {
 
 struct GatherCase {
   std::string name;
-  std::vector<std::byte> source;    // The plan's pieces point into it.
+  std::vector<std::byte> source;  // The plan's pieces point into it.
   GatherPlan plan;
   std::vector<std::byte> expected;  // The whole output; kPoison where no row writes.
 };

@@ -50,8 +50,8 @@ void WriteRow(const Row& row, const RowPiece* pieces, std::byte* output,
   // The part of the window that has a source.
   const auto window_bytes = static_cast<int64_t>(row.window_bytes);
   const int64_t first = std::clamp(-row.window_begin, int64_t{0}, window_bytes);
-  const int64_t last = std::clamp(static_cast<int64_t>(row.source_bytes) - row.window_begin, first,
-                                  window_bytes);
+  const int64_t last =
+      std::clamp(static_cast<int64_t>(row.source_bytes) - row.window_begin, first, window_bytes);
   std::memset(begin, 0, at(first) - begin);
   std::memset(at(last), 0, at(window_bytes) - at(last));
   if (row.kind == RowKind::kMask) {
@@ -79,8 +79,7 @@ void WriteRow(const Row& row, const RowPiece* pieces, std::byte* output,
 
 }  // namespace
 
-void GatherOnCpu(const GatherPlan& plan, std::byte* output,
-                 const kernels::GatherOptions& options) {
+void GatherOnCpu(const GatherPlan& plan, std::byte* output, const kernels::GatherOptions& options) {
   std::vector<kernels::Copy> copies;
   copies.reserve(plan.pieces().size());
   for (const Row& row : plan.rows()) {

@@ -18,8 +18,8 @@ void GatherPlan::AddRow(RowKind kind, uint64_t destination, int64_t window_begin
   row.first_piece = static_cast<uint32_t>(pieces_.size());
   row.pieces = 0;
   row.kind = kind;
-  row.skew = static_cast<uint32_t>(destination % kTileAlignment * SourceBytes(kind) /
-                                   OutputBytes(kind));
+  row.skew =
+      static_cast<uint32_t>(destination % kTileAlignment * SourceBytes(kind) / OutputBytes(kind));
   tile_count_ += (window_bytes + row.skew + kTileBytes - 1) / kTileBytes;
 }
 

@@ -38,8 +38,8 @@ class GatherPlan {
   uint64_t source_bytes_ = 0;
 };
 
-// The twin of the kernels: the same bytes on the CPU, by kernels::Gather where nothing is cast. Rows
-// and pieces are at this process's addresses.
+// The twin of the kernels: the same bytes on the CPU, by kernels::Gather where nothing is cast.
+// Rows and pieces are at this process's addresses.
 void GatherOnCpu(const GatherPlan& plan, std::byte* output,
                  const kernels::GatherOptions& options = {});
 

@@ -1,9 +1,9 @@
 // A gather as the kernels read it: plain data that lies in a device's memory, and includes nothing
 // but the standard library, so that kernels compile by themselves.
 //
-// A row is a run of output bytes: of one item's column, or of a mask. It is written from a window of
-// the row's source, which is the concatenation of the row's pieces. The window may begin before the
-// source and end after it; what has no source is zero. Rows do not overlap; the output's bytes
+// A row is a run of output bytes: of one item's column, or of a mask. It is written from a window
+// of the row's source, which is the concatenation of the row's pieces. The window may begin before
+// the source and end after it; what has no source is zero. Rows do not overlap; the output's bytes
 // between them are left as they are. All offsets have 64 bits.
 //
 // Work is cut into tiles of kTileBytes of windows, numbered through all rows.

@@ -84,7 +84,9 @@ TEST(CastTest, Float16RoundsToTheNearestAndTiesToEven) {
 
 TEST(CastTest, Bfloat16RoundsToTheNearestAndTiesToEven) {
   for (uint32_t high = 0; high < 0x7f80; ++high) {
-    const auto at = [&](uint32_t low) { return ToBfloat16(std::bit_cast<float>(high << 16 | low)); };
+    const auto at = [&](uint32_t low) {
+      return ToBfloat16(std::bit_cast<float>(high << 16 | low));
+    };
     ASSERT_EQ(at(0), high);
     ASSERT_EQ(at(0x7fff), high);
     ASSERT_EQ(at(0x8000), high + high % 2);

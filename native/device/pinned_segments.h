@@ -57,23 +57,25 @@ class PinnedSegments {
   // Unregisters: no work of the device may be under way there.
   ~PinnedSegments();
 
-  // The device's address of all of [data, data + bytes), or null where that is not registered. Never
-  // waits for a registration.
+  // The device's address of all of [data, data + bytes), or null where that is not registered.
+  // Never waits for a registration.
   const std::byte* Find(const std::byte* data, uint64_t bytes);
 
   // Waits until every segment that there is has been tried.
   void WaitUntilTried();
 
  private:
-  struct Registered {
+  // A segment, and the device's address of it, or null if it could not be registered.
+  struct Tried {
     std::byte* base;
     uint64_t bytes;
     const std::byte* device;
   };
-  using List = std::vector<Registered>;  // By address.
+  using List = std::vector<Tried>;  // By address.
 
   void Work();
   void TryNew();
+  const std::byte* TryToRegister(const memory::SegmentView& segment);
 
   const std::shared_ptr<memory::Arena> arena_;
   const std::shared_ptr<Registrar> registrar_;
