@@ -196,7 +196,8 @@ class Table:
 class Server:
     """Hosts tables and serves `deepmind.reverb.ReverbService` over gRPC.
 
-    A server runs in threads of the core. It stops when `stop` is called, or with the object.
+    A server runs in threads of the core. It stops when `stop` is called, or with the object; in a
+    process that was forked from the server's, neither does anything.
     """
 
     def __init__(

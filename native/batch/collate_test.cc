@@ -66,6 +66,15 @@ TEST(FlattenTest, TextHasAPiecePerElement) {
   EXPECT_EQ(batch.columns[0].pieces[2].bytes, 4u);
 }
 
+TEST(FlattenTest, NoRoomIsMadeForTextThatMayNotCome) {
+  std::vector<table::SampledItem> items;
+  items.push_back(Sampled(1, {Whole({TextChunk(std::vector<absl::string_view>(1000))})}));
+  for (uint64_t key = 2; key < 100; ++key)
+    items.push_back(Sampled(key, {Whole({TextChunk({""})})}));
+  const auto& pieces = Drawn(std::move(items)).columns[0].pieces;
+  EXPECT_LT(pieces.capacity(), 3 * pieces.size());
+}
+
 TEST(CollateTest, EqualLengthsStack) {
   const DrawnBatch batch = Drawn({Sampled(1, {Whole({Int32Chunk({1, 2}, 1)})}),
                                   Sampled(2, {Whole({Int32Chunk({3}), Int32Chunk({4})})})});

@@ -50,9 +50,8 @@ class ColumnAppender {
     out_->piece_ends.reserve(items);
     for (const int64_t axis : step_shape) step_elements_ *= axis;  // The chunk was checked.
     step_bytes_ = step_elements_ * tensor::ByteSize(source.dtype);
-    const bool strings = source.dtype == DType::kString;
-    out_->pieces.reserve(items *
-                         (strings ? column.length() * step_elements_ : column.slices.size()));
+    // Not of strings: so many may be within few bytes that nobody could hold such a batch.
+    if (source.dtype != DType::kString) out_->pieces.reserve(items * column.slices.size());
   }
 
   // Of an item that is like the first.

@@ -13,9 +13,12 @@ namespace gear_reverb::bindings {
 // What a batch has besides its columns, by item, gathered in one small buffer.
 class BatchSides {
  public:
-  // Needs no GIL. Without `describe`, only the items' info.
+  // Needs no GIL. `side_gathers` takes weights to where the batch is, and may be null if that is no
+  // device. Without `describe`, only the items' info (and weights).
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
-                                           std::optional<double> beta, bool describe = true);
+                                           std::optional<double> beta,
+                                           device::GatherStream* side_gathers,
+                                           bool describe = true);
 
   // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
   pybind11::tuple ToPython() const;
@@ -39,12 +42,17 @@ class BatchSides {
   }
   void ReserveFor(const batch::DrawnColumn& column, const batch::BatchLayout& layout, size_t index);
   void Fill(const batch::DrawnColumn& column, const OfColumn& arrays) const;
+  // Of a batch without a device: lengths and what goes with them, in this buffer.
+  std::vector<size_t> ReserveForColumns(const client::Batch& batch);
+  absl::Status SendWeights(device::GatherStream& gathers);
 
   size_t bytes_ = 0;
   std::vector<Array> info_;
   std::optional<Array> weights_;
   std::vector<OfColumn> columns_;
   bool agree_ = true;
+  std::optional<client::OnDevice> on_device_;       // Has the columns' sides in its output,
+  std::shared_ptr<device::Output> device_weights_;  // and the weights are here.
   std::shared_ptr<std::byte> buffer_;
 };
 

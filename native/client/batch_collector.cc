@@ -1,7 +1,9 @@
 #include "native/client/batch_collector.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "native/base/status.h"
 #include "native/batch/join.h"
 #include "native/client/fork_guard.h"
+#include "native/service/replay_service.h"
 
 namespace gear_reverb::client {
 namespace {
@@ -38,7 +41,9 @@ BatchCollector::BatchCollector(ConnectionSource source, CollectorOptions options
 
 BatchCollector::~BatchCollector() {
   if (!CheckNotForked().ok()) {
-    (void)stream_.release();  // Its threads are the parent's: ending it would wait for them.
+    // Their threads are the parent's: ending them would wait for them.
+    (void)stream_.release();
+    (void)gathers_.release();
     return;
   }
   if (stream_ != nullptr) unused_ += stream_->End();
@@ -52,15 +57,43 @@ BatchCollector::~BatchCollector() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  absl::Status thrown;
+  try {
+    return DrawAndGather(request, deadline, another);
+  } catch (const std::bad_alloc&) {
+    thrown = absl::ResourceExhaustedError(
+        absl::StrCat("There is no memory for a batch of ", request.size, " items."));
+  } catch (const std::exception& error) {
+    thrown = base::Internal(error.what());
+  }
+  unused_ += request.size;
+  num_pending_ = 0;
+  pending_.clear();
+  if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
+  return thrown;
+}
+
+absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
+                                                       absl::Time deadline, bool another) {
   GR_RETURN_IF_ERROR(Fill(request, deadline));
   if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
-  EndBatch();
+  const bool again = std::exchange(again_, false);
+  if (!again) EndBatch();
   const int64_t pending = num_pending_;
   absl::StatusOr<batch::DrawnBatch> drawn = Take(request);
-  DrawAhead(std::max(options_.ahead, another ? request.size : 0));
-  absl::StatusOr<BatchPtr> batch = drawn.status();
-  if (drawn.ok()) batch = Gather(*std::move(drawn), request);
-  if (!batch.ok()) unused_ += pending - num_pending_;
+  if (!again) DrawAhead(std::max(options_.ahead, another ? request.size : 0));
+  if (!drawn.ok()) {
+    unused_ += pending - num_pending_;
+    return drawn.status();
+  }
+  absl::StatusOr<BatchPtr> batch = Gather(*drawn, request);
+  if (absl::IsResourceExhausted(batch.status())) {
+    again_ = true;
+    num_pending_ = pending;
+    pending_.push_front(*std::move(drawn));
+  } else if (!batch.ok()) {
+    unused_ += pending - num_pending_;
+  }
   return batch;
 }
 
@@ -226,11 +259,13 @@ void BatchCollector::DropStream() {
   seeded_ = false;
 }
 
-absl::StatusOr<BatchPtr> BatchCollector::Gather(batch::DrawnBatch drawn,
+absl::StatusOr<BatchPtr> BatchCollector::Gather(batch::DrawnBatch& drawn,
                                                 const BatchRequest& request) {
   auto batch = std::make_unique<Batch>();
   GR_ASSIGN_OR_RETURN(batch->layout, batch::Plan(drawn, request.ragged, request.max_bytes));
-  if (batch->layout.buffer_bytes > 0) {
+  if (options_.device != nullptr) {
+    GR_ASSIGN_OR_RETURN(batch->on_device, GatherOnDevice(drawn, batch->layout, request.max_bytes));
+  } else if (batch->layout.buffer_bytes > 0) {
     GR_ASSIGN_OR_RETURN(batch->buffer, buffers_->Allocate(batch->layout.buffer_bytes));
     batch::Collate(drawn, batch->layout, batch->buffer.get());
   }
@@ -246,6 +281,38 @@ absl::StatusOr<BatchPtr> BatchCollector::Gather(batch::DrawnBatch drawn,
   if (!has_strings) drawn.lease = nullptr;
   batch->drawn = std::move(drawn);
   return batch;
+}
+
+absl::StatusOr<OnDevice> BatchCollector::GatherOnDevice(const batch::DrawnBatch& drawn,
+                                                        const batch::BatchLayout& layout,
+                                                        size_t max_bytes) {
+  if (gathers_ == nullptr) {
+    GR_ASSIGN_OR_RETURN(gathers_, options_.device->NewStream(options_.kept_buffers));
+  }
+  if (connection_ != nullptr && connection_ != source_added_) {
+    if (const auto service = connection_->local_service()) {
+      gathers_->AddSource(service->shared_arena());
+    }
+    source_added_ = connection_;
+  }
+  device::BatchPlan plan = device::PlanBatch(drawn, layout, options_.casts);
+  size_t bytes = 0;
+  for (const device::OutputArray& column : plan.columns) bytes += column.bytes;
+  if (bytes > max_bytes) {  // The layout was not too large, but its elements have grown.
+    return base::InvalidArgument("A batch of ", drawn.size(), " items needs ", bytes,
+                                 " bytes once cast, which is more than max_bytes (", max_bytes,
+                                 ").");
+  }
+  using Lease = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
+  auto lease = std::make_shared<const Lease>(drawn.lease, std::move(plan.numbers));
+  OnDevice made;
+  GR_ASSIGN_OR_RETURN(
+      made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes, std::move(lease)));
+  made.columns = std::move(plan.columns);
+  made.sides = std::move(plan.sides);
+  made.lengths_agree = plan.lengths_agree;
+  made.gpu = options_.device->gpu();
+  return made;
 }
 
 }  // namespace gear_reverb::client

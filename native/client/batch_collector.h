@@ -14,6 +14,8 @@
 #include "native/batch/collate.h"
 #include "native/client/connection.h"
 #include "native/client/retry.h"
+#include "native/device/batch_plan.h"
+#include "native/device/device.h"
 
 namespace gear_reverb::client {
 
@@ -31,6 +33,9 @@ struct CollectorOptions {
   // stands: from an unchanged table, equal seeds draw equal batches.
   std::optional<uint64_t> seed;
   size_t kept_buffers = 2;  // For batches to come.
+  // Gathers batches; null: batch::Collate does. Casts are for a device only.
+  std::shared_ptr<device::Device> device;
+  device::Casts casts;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way for batches to come.
 };
@@ -44,12 +49,22 @@ struct BatchRequest {
   std::optional<size_t> block_bytes;
 };
 
+// What a device made of a batch.
+struct OnDevice {
+  std::shared_ptr<device::Output> output;
+  std::vector<device::OutputArray> columns;
+  std::vector<device::OutputSides> sides;  // See BatchPlan.
+  bool lengths_agree = true;
+  int gpu = -1;  // -1: the CPU.
+};
+
 // A gathered batch. Of `drawn`, pieces and lease are there only for columns of strings, whose text
 // they hold.
 struct Batch {
   batch::DrawnBatch drawn;
   batch::BatchLayout layout;
   std::shared_ptr<std::byte> buffer;  // layout.buffer_bytes bytes; null if that is 0.
+  std::optional<OnDevice> on_device;  // In place of the buffer.
 };
 using BatchPtr = std::unique_ptr<Batch>;
 
@@ -61,9 +76,10 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // OUT_OF_RANGE after the sequence's end. When the server is UNAVAILABLE a new stream is tried for
-  // ConnectPatience(). `another`: the next call will ask for the like, which may be drawn while
-  // this batch is gathered.
+  // RESOURCE_EXHAUSTED without memory; the next call tries again with the same items where there is
+  // none for the batch alone. OUT_OF_RANGE after the sequence's end. Nothing is thrown. When the
+  // server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the next call
+  // will ask for the like, which may be drawn while this batch is gathered.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
                                 bool another = false);
 
@@ -74,6 +90,8 @@ class BatchCollector {
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
+  absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline,
+                                         bool another);
   // Until `pending_` is enough for the request, or the sequence ends.
   absl::Status Fill(const BatchRequest& request, absl::Time deadline);
   // Adds to `pending_`, or sets `ended_`.
@@ -89,7 +107,10 @@ class BatchCollector {
   absl::Status OpenStream();
   absl::Status SeedStream();
   void DropStream();
-  absl::StatusOr<BatchPtr> Gather(batch::DrawnBatch drawn, const BatchRequest& request);
+  // Leaves `drawn` as it is if it fails.
+  absl::StatusOr<BatchPtr> Gather(batch::DrawnBatch& drawn, const BatchRequest& request);
+  absl::StatusOr<OnDevice> GatherOnDevice(const batch::DrawnBatch& drawn,
+                                          const batch::BatchLayout& layout, size_t max_bytes);
 
   const ConnectionSource source_;
   const CollectorOptions options_;
@@ -105,6 +126,9 @@ class BatchCollector {
   int64_t drawn_by_stream_ = 0;
   bool ended_ = false;   // Nothing is to be drawn any more.
   absl::Status failed_;  // Told once `pending_` is given out.
+  bool again_ = false;   // The first of `pending_` is a batch that there was no memory for.
+  std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
+  std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 
   base::Mutex mutex_;
   // Changed by the owner's thread alone, under the lock; it reads without.

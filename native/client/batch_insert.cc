@@ -62,7 +62,10 @@ class ChunkMaker {
 class LocalInsertion {
  public:
   LocalInsertion(service::ReplayService& service, table::Table& table, const StackedItems& stacked)
-      : service_(service), table_(table), stacked_(stacked), copier_(stacked.rows, service.arena()) {
+      : service_(service),
+        table_(table),
+        stacked_(stacked),
+        copier_(stacked.rows, service.arena()) {
     items_.reserve(std::min<size_t>(stacked.size(), kItemsAtOnce + StackedRows::kMaxRows));
   }
 

@@ -36,7 +36,7 @@ BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& o
       collector_(std::make_unique<BatchCollector>(
           std::move(source),
           CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
-                           options.limits, options.ahead})) {}
+                           options.device, options.casts, options.limits, options.ahead})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 
@@ -117,6 +117,7 @@ void BatchSampler::Prefetch() {
 }
 
 void BatchSampler::Close() {
+  if (!CheckNotForked().ok()) return;
   base::MutexLock lock(&mutex_);
   const bool first = !std::exchange(closed_, true);
   changed_.NotifyAll();

@@ -18,6 +18,8 @@ struct BatchSamplerOptions {
   BatchRequest request;
   int64_t prefetch = 0;  // Most batches drawn and not yet taken.
   std::optional<uint64_t> seed;
+  std::shared_ptr<device::Device> device;  // As of CollectorOptions.
+  device::Casts casts;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way besides.
   // Next is called again and again with deadlines soon: a draw goes on from one to the next.
@@ -44,7 +46,8 @@ class BatchSampler {
   // As BatchCollector::Next; FAILED_PRECONDITION once closed.
   absl::StatusOr<BatchPtr> Next(absl::Time deadline);
 
-  // Ends waiting calls with CANCELLED, and reports what was drawn and never taken.
+  // Ends waiting calls with CANCELLED, and reports what was drawn and never taken. Does nothing in
+  // a forked child.
   void Close();
 
  private:

@@ -125,6 +125,8 @@ absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time 
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
                                              absl::Span<const uint64_t> delete_keys) {
+  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
+  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -133,8 +135,6 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
       idle_.pop_back();
     }
   }
-  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   if (control == nullptr) {
     absl::StatusOr<std::shared_ptr<ShmControl>> opened = OpenControl();
     if (opened.ok()) control = *std::move(opened);

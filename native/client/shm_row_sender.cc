@@ -22,7 +22,8 @@ namespace {
 constexpr size_t kRingBytes = size_t{1} << 20;
 // The server hears of so much at a time, and so copies while this side does.
 constexpr size_t kPublishBytes = size_t{64} << 10;
-// How long to look out for room before going to sleep: the server makes some every few microseconds.
+// How long to look out for room before going to sleep: the server makes some every few
+// microseconds.
 constexpr auto kPollFor = std::chrono::microseconds(30);
 // A waiting thread looks so often whether it should go on.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
@@ -44,6 +45,9 @@ absl::Status ShmRowSender::Insert(const StackedItems& items, absl::Time deadline
   next_ = 0;
   row_of_.clear();
   const storage::StackedRows& rows = items.rows;
+  if (rows.columns().size() > shm::kMaxRowSlices / storage::StackedRows::kMaxRows) {
+    return absl::UnavailableError("So many columns go item by item.");
+  }
   uint64_t episode_id;
   random_.Fill(absl::MakeSpan(&episode_id, 1));
   std::vector<tensor::TensorView> parts(rows.columns().size());

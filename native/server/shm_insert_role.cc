@@ -163,7 +163,8 @@ class InsertRole final : public ShmRole {
   }
 
   void Add(std::shared_ptr<table::Table> table, table::Item item) {
-    const auto done = [this, weak = session_.weak_from_this(), key = item.key](absl::Status status) {
+    const auto done = [this, weak = session_.weak_from_this(),
+                       key = item.key](absl::Status status) {
       if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
     };
     items_.push_back({std::move(table), {std::move(item), done}});

@@ -148,10 +148,10 @@ class ShmServerTest : public ::testing::Test {
       values[i] = static_cast<int32_t>(first + i);
       keys[i] = first + i;
     }
-    const tensor::TensorView column{tensor::DType::kInt32,
-                                    {count},
-                                    {reinterpret_cast<const std::byte*>(values.data()),
-                                     values.size() * sizeof(int32_t)}};
+    const tensor::TensorView column{
+        tensor::DType::kInt32,
+        {count},
+        {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(int32_t)}};
     std::string bytes;
     shm::EncodeRows(chunk_key, {}, {&column, 1}, table, 1, false, keys,
                     std::vector<double>(count, priority), &bytes);

@@ -23,8 +23,8 @@ using selectors::Slot;
 // full goes to the next one with room; the full ones count those that went past them, so that
 // searches know where to end and nothing is left behind by what goes. 7 to 15 bytes a slot.
 //
-// Four keys that follow each other, from a multiple of four on, share a bucket: a batch of such keys
-// meets few cache lines.
+// Four keys that follow each other, from a multiple of four on, share a bucket: a batch of such
+// keys meets few cache lines.
 //
 // Thread-compatible.
 class SlotIndex {

@@ -56,6 +56,15 @@ class TableCore {
                       Changes* changes);
   void Reset(Changes* changes);
 
+  // Adds an observer, which is told of the items there are in order of insertion, or removes one.
+  void Attach(std::shared_ptr<Extension> extension);
+  void Detach(const Extension* extension);
+  // The right to up to `max_items` draws that are made elsewhere: counts as many as the limiter
+  // allows, and returns how many. FAILED_PRECONDITION with max_times_sampled.
+  absl::StatusOr<int64_t> Grant(int64_t max_items);
+  // Counts what such draws were of, for the items that are still there.
+  void CountDrawn(absl::Span<const uint64_t> keys);
+
   // All but what the lock's owner knows: bytes, waiting calls, times.
   TableInfo Info() const;
   // The items come by slot; sort them by time of insertion, for which no lock is needed. `items`
@@ -85,11 +94,12 @@ class TableCore {
   // Takes items out of everything but the selectors, and counts the deletes.
   void Forget(absl::Span<const Slot> slots, Changes* changes);
   absl::Status Delete(absl::Span<const Slot> slots, Changes* changes);
+  void CountDraw(Slot slot);
   // Counts one draw of the slot and appends it.
   void Append(const selectors::Draw& draw, bool rate_limited, std::vector<SampledItem>* samples);
   void Notify(void (Extension::*event)(const Item&), Slot slot);
 
-  const TableOptions options_;
+  TableOptions options_;       // Constant but for the extensions.
   const bool takes_negative_;  // Priorities below 0.
   ItemStore items_;
   const std::unique_ptr<selectors::Selector> sampler_, remover_;

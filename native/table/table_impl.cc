@@ -127,8 +127,8 @@ Table::WaitId Table::Impl::InsertOrWait(InsertCall call, absl::Time deadline, Af
 }
 
 Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done,
-                                  std::shared_ptr<base::Philox> random) {
-  SampleCall call{max_items, std::move(done), std::move(random)};
+                                  std::shared_ptr<base::Philox> random, OnGrant on_grant) {
+  SampleCall call{max_items, std::move(done), std::move(random), std::move(on_grant)};
   AfterLock after;
   WaitId id = 0;
   if (max_items < 1) {
@@ -164,6 +164,13 @@ void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
 
 void Table::Impl::SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,
                             AfterLock& after) {
+  if (call.on_grant) {
+    absl::StatusOr<int64_t> granted = core_->Grant(call.max_items);
+    if (granted.ok()) call.on_grant(*granted);
+    after.samples.emplace_back(std::move(call),
+                               granted.ok() ? Samples(std::move(samples)) : granted.status());
+    return;
+  }
   const base::SteadyTime start = base::SteadyNow();
   absl::Status status =
       core_->Sample(call.max_items, rate_limited, call.random.get(), &samples, &after.changes);

@@ -41,8 +41,8 @@ TEST_F(TableTest, ABatchGoesInAtOnceAndEvicts) {
 std::vector<std::string> StateOf(Table& table) {
   const TableSnapshot snapshot = table.Snapshot();
   const TableInfo& info = snapshot.info;
-  std::vector<std::string> state = {absl::StrCat(
-      info.counts.inserts, " ", info.counts.deletes, " ", info.num_episodes, " ", info.bytes)};
+  std::vector<std::string> state = {absl::StrCat(info.counts.inserts, " ", info.counts.deletes, " ",
+                                                 info.num_episodes, " ", info.bytes)};
   for (const Item& item : snapshot.items) {
     state.push_back(absl::StrCat(item.key, " ", item.priority, " ", item.times_sampled, " ",
                                  item.trajectory->chunks()[0]->key()));
@@ -73,8 +73,7 @@ TEST_P(BatchTest, BatchesDoWhatOneItemAfterAnotherDoes) {
         const Item& item = items[inserted];
         const TableSnapshot before = single->Snapshot();
         const auto same = [&](const Item& other) { return other.key == item.key; };
-        if (!single->CanInsert(1) ||
-            std::any_of(before.items.begin(), before.items.end(), same)) {
+        if (!single->CanInsert(1) || std::any_of(before.items.begin(), before.items.end(), same)) {
           break;
         }
         ASSERT_TRUE(single->InsertOrAssign(item, kPast).ok());
