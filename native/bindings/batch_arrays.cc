@@ -109,8 +109,8 @@ absl::Status BatchSides::SendWeights(device::GatherStream& gathers) {
 
 absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
                                               batch::BufferPool& buffers,
-                                              std::optional<double> beta, bool describe,
-                                              device::GatherStream* side_gathers) {
+                                              std::optional<double> beta,
+                                              device::GatherStream* side_gathers, bool describe) {
   const batch::DrawnBatch& drawn = batch.drawn;
   const auto size = static_cast<int64_t>(drawn.size());
   BatchSides sides;

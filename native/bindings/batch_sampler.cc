@@ -56,7 +56,7 @@ py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers,
   BatchSides sides;
   WithoutGil([&]() -> absl::Status {
     GR_ASSIGN_OR_RETURN(batch, next());
-    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta, /*describe=*/true, side_gathers));
+    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta, side_gathers));
     return absl::OkStatus();
   });
   return py::make_tuple(ColumnArrays(*batch), sides.ToPython());

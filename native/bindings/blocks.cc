@@ -121,7 +121,8 @@ class PyBlockSampler {
     ReleaseGil release;
     GR_ASSIGN_OR_RETURN(*batch, sampler_->Next(absl::Now() + absl::Milliseconds(wait_ms)));
     GR_RETURN_IF_ERROR(Shape(batch->get()));
-    GR_ASSIGN_OR_RETURN(*sides, BatchSides::Create(**batch, *side_buffers_, std::nullopt, false));
+    GR_ASSIGN_OR_RETURN(*sides,
+                        BatchSides::Create(**batch, *side_buffers_, std::nullopt, nullptr, false));
     return absl::OkStatus();
   }
 

@@ -57,7 +57,7 @@ BatchCollector::~BatchCollector() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
-  const int64_t before = num_pending_ - drawn_;
+  const int64_t drawn_before = drawn_ - num_pending_;
   absl::Status thrown;
   try {
     return DrawAndGather(request, deadline, another);
@@ -67,8 +67,10 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   } catch (const std::exception& error) {
     thrown = base::Internal(error.what());
   }
-  unused_ += before - (num_pending_ - drawn_);  // What was taken is lost.
-  if (stream_ != nullptr) DropStream();         // It may have stopped half-way.
+  unused_ += drawn_ - drawn_before;  // All that is pending, or was taken of it.
+  num_pending_ = 0;
+  pending_.clear();
+  if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
   return thrown;
 }
 
@@ -76,13 +78,18 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& reque
                                                        absl::Time deadline, bool another) {
   GR_RETURN_IF_ERROR(Fill(request, deadline));
   if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
-  EndBatch();
+  const bool again = std::exchange(again_, false);
+  if (!again) EndBatch();
   const int64_t pending = num_pending_;
   absl::StatusOr<batch::DrawnBatch> drawn = Take(request);
-  DrawAhead(std::max(options_.ahead, another ? request.size : 0));
-  absl::StatusOr<BatchPtr> batch = drawn.status();
-  if (drawn.ok()) batch = Gather(*drawn, request);
-  if (drawn.ok() && absl::IsResourceExhausted(batch.status())) {  // For another try.
+  if (!again) DrawAhead(std::max(options_.ahead, another ? request.size : 0));
+  if (!drawn.ok()) {
+    unused_ += pending - num_pending_;
+    return drawn.status();
+  }
+  absl::StatusOr<BatchPtr> batch = Gather(*drawn, request);
+  if (absl::IsResourceExhausted(batch.status())) {
+    again_ = true;
     num_pending_ = pending;
     pending_.push_front(*std::move(drawn));
   } else if (!batch.ok()) {

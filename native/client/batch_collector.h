@@ -76,10 +76,10 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // OUT_OF_RANGE after the sequence's end. RESOURCE_EXHAUSTED without memory; the next call tries
-  // again with the same items where there is none for the batch alone. Nothing is thrown. When the
-  // server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the next call will
-  // ask for the like, which may be drawn while this batch is gathered.
+  // RESOURCE_EXHAUSTED without memory; the next call tries again with the same items where there is
+  // none for the batch alone. OUT_OF_RANGE after the sequence's end. Nothing is thrown. When the
+  // server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the next call
+  // will ask for the like, which may be drawn while this batch is gathered.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
                                 bool another = false);
 
@@ -120,14 +120,15 @@ class BatchCollector {
   uint64_t batch_number_ = 0;
   bool seeded_ = false;  // The stream draws batch `batch_number_`.
   int64_t unused_ = 0;
-  std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
-  std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
   std::deque<batch::DrawnBatch> pending_;  // Drawn and not yet given out; none is empty.
   int64_t num_pending_ = 0;                // Items of them.
   int64_t drawn_ = 0;                      // Items, by all streams.
   int64_t drawn_by_stream_ = 0;
   bool ended_ = false;   // Nothing is to be drawn any more.
   absl::Status failed_;  // Told once `pending_` is given out.
+  bool again_ = false;   // The first of `pending_` is a batch that there was no memory for.
+  std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
+  std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 
   base::Mutex mutex_;
   // Changed by the owner's thread alone, under the lock; it reads without.

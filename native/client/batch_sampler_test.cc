@@ -257,49 +257,6 @@ TEST_F(BatchSamplerTest, ManyThreadsTakeEveryItemOnce) {
   }
 }
 
-// A way to a server that finds no memory for what it draws.
-class NoMemory final : public Connection {
- public:
-  std::string data_plane() const override { return "none"; }
-  bool usable() const override { return true; }
-  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string&,
-                                                               absl::Duration) override {
-    class Stream final : public BatchStream {
-      absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t, absl::Time) override {
-        throw std::bad_alloc();
-      }
-      void Cancel() override {}
-    };
-    return std::make_unique<Stream>();
-  }
-  std::unique_ptr<writer::InsertStream> OpenInsertStream(writer::InsertStreamEvents) override {
-    return nullptr;
-  }
-  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(const std::string&,
-                                                                 absl::Duration) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
-                                absl::Span<const uint64_t>) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
-  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
-  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
-    return absl::UnimplementedError("");
-  }
-};
-
-TEST_F(BatchSamplerTest, WithoutMemoryACallFailsAndTheSamplerCloses) {
-  connection_ = std::make_shared<NoMemory>();
-  for (const int64_t prefetch : {0, 2}) {
-    auto sampler = MakeSampler(2, prefetch);
-    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
-    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
-    sampler->Close();
-  }
-}
-
 TEST_F(BatchSamplerTest, ASequenceEndsAfterSoManyItemsOverAnyNumberOfStreams) {
   for (const int64_t per_stream : {-1, 1, 3, 100}) {
     for (const int64_t prefetch : {0, 2}) {
@@ -362,6 +319,49 @@ TEST_F(BatchSamplerTest, ABlockEndsWhereItemsAreNotAlike) {
   const auto sampler = MakeSequence(4, {4}, kNoLimit);
   EXPECT_THAT(KeysUntilTheEnd(*sampler),
               ElementsAre(ElementsAre(1, 2), ElementsAre(3), ElementsAre(4)));
+}
+
+// A way to a server that finds no memory for what it draws.
+class NoMemory final : public Connection {
+ public:
+  std::string data_plane() const override { return "none"; }
+  bool usable() const override { return true; }
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string&,
+                                                               absl::Duration) override {
+    class Stream final : public BatchStream {
+      absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t, absl::Time) override {
+        throw std::bad_alloc();
+      }
+      void Cancel() override {}
+    };
+    return std::make_unique<Stream>();
+  }
+  std::unique_ptr<writer::InsertStream> OpenInsertStream(writer::InsertStreamEvents) override {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(const std::string&,
+                                                                 absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
+                                absl::Span<const uint64_t>) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
+    return absl::UnimplementedError("");
+  }
+};
+
+TEST_F(BatchSamplerTest, WithoutMemoryACallFailsAndTheSamplerCloses) {
+  connection_ = std::make_shared<NoMemory>();
+  for (const int64_t prefetch : {0, 2}) {
+    auto sampler = MakeSampler(2, prefetch);
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    sampler->Close();
+  }
 }
 
 // A stream that gives the items it has, and counts what was asked for.
@@ -480,7 +480,10 @@ absl::StatusOr<std::unique_ptr<device::GatherStream>> ScarceDevice::NewStream(si
 
 TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
   InsertMany(0, 6);
-  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 3;
+  options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(2);
   const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
@@ -498,7 +501,10 @@ TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
 
 TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
   InsertMany(0, 6);
-  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 3;
+  options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(1);
   const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));

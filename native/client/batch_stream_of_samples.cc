@@ -52,7 +52,8 @@ class BatchStreamOfSamples final : public BatchStream {
   }
 
   absl::StatusOr<table::SampledItem> AwaitOne(absl::Time deadline) {
-    constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(100);
+    // Long enough for the wait to ask for the host program's interrupt meanwhile.
+    constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(250);
     while (true) {
       if (cancelled_.load()) {
         Drain();
