@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
-# build_wheel.sh [DIRECTORY]: builds into DIRECTORY (dist/wheel) a wheel of this package for CPython
-# 3.12 that holds every library it needs, gRPC, Abseil and CUDA's runtime among them, but for libc and
-# libstdc++; and puts the wheel of dm-tree beside it, which machines rarely have. Status 3: there is
-# no CPython 3.12.
+# build_wheel.sh [DIRECTORY [VERSION]]: builds into DIRECTORY (dist/wheel) a wheel of this package for
+# CPython VERSION (3.12) that holds every library it needs, gRPC, Abseil and CUDA's runtime among them,
+# but for libc and libstdc++; and puts the wheel of dm-tree beside it, which machines rarely have.
+# Status 3: there is no such CPython.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-directory=${1:-dist/wheel}
-environment=build/wheel-venv
+directory=${1:-dist/wheel} version=${2:-3.12}
+environment=build/wheel-venv-$version
 
 if [ ! -x "$environment/bin/python" ]; then
-  base=$(scripts/find_python.sh 3.12) || { echo "There is no CPython 3.12." >&2; exit 3; }
+  base=$(scripts/find_python.sh "$version") || {
+    echo "There is no CPython $version." >&2
+    exit 3
+  }
   "$base" -m venv "$environment"
 fi
 "$environment/bin/python" -m pip install --quiet "setuptools>=77" "pybind11>=3.0,<4" wheel \

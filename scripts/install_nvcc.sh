@@ -26,4 +26,11 @@ base=$(scripts/find_python.sh 3.11 3.12 3.13 3.10) && "$base" -m venv .venv-cuda
   echo "CUDA's tools cannot be had here." >&2
   exit 3
 }
+# As CMake and nvcc look for the libraries of an installed toolkit.
+for libraries in .venv-cuda/lib/python3*/site-packages/nvidia/cu*/lib; do
+  [ ! -e "$libraries/libcudart_static.a" ] || ln -s lib "$(dirname "$libraries")/lib64"
+  for library in "$libraries"/libcudart.so.*; do
+    [ ! -e "$library" ] || ln -s "$(basename "$library")" "$libraries/libcudart.so"
+  done
+done
 echo "${packages[*]}" >"$stamp"

@@ -13,11 +13,11 @@ namespace gear_reverb::bindings {
 // What a batch has besides its columns, by item, gathered in one small buffer.
 class BatchSides {
  public:
-  // Needs no GIL. `side_gathers` takes weights to where the batch is, and may be null if that is no
-  // device.
+  // Needs no GIL. Without `describe`, only the items' info. `side_gathers` takes weights to where the
+  // batch is, and may be null if that is no device.
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
-                                           std::optional<double> beta,
-                                           device::GatherStream* side_gathers);
+                                           std::optional<double> beta, bool describe = true,
+                                           device::GatherStream* side_gathers = nullptr);
 
   // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
   pybind11::tuple ToPython() const;

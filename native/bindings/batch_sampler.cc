@@ -30,7 +30,7 @@ client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged, in
   if (max_bytes < 1) {
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
   }
-  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes)};
+  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes), std::nullopt};
 }
 
 // In seconds from now; none: for ever.
@@ -56,7 +56,7 @@ py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers,
   BatchSides sides;
   WithoutGil([&]() -> absl::Status {
     GR_ASSIGN_OR_RETURN(batch, next());
-    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta, side_gathers));
+    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta, /*describe=*/true, side_gathers));
     return absl::OkStatus();
   });
   return py::make_tuple(ColumnArrays(*batch), sides.ToPython());

@@ -54,7 +54,8 @@ PinnedSegments::~PinnedSegments() {
   }
   thread_.join();
   base::MutexLock lock(&mutex_);
-  for (const Registered& segment : *list_) {
+  for (const Tried& segment : *list_) {
+    if (segment.device == nullptr) continue;
     registrar_->Unregister(segment.base);
     budget_->GiveBack(segment.bytes);
   }
@@ -68,11 +69,13 @@ const std::byte* PinnedSegments::Find(const std::byte* data, uint64_t bytes) {
   }
   auto after = std::upper_bound(
       list->begin(), list->end(), data,
-      [](const std::byte* address, const Registered& segment) { return address < segment.base; });
+      [](const std::byte* address, const Tried& segment) { return address < segment.base; });
   if (after != list->begin()) {
-    const Registered& segment = *--after;
+    const Tried& segment = *--after;
     const auto offset = static_cast<uint64_t>(data - segment.base);
-    if (offset <= segment.bytes && bytes <= segment.bytes - offset) return segment.device + offset;
+    if (offset <= segment.bytes && bytes <= segment.bytes - offset) {
+      return segment.device == nullptr ? nullptr : segment.device + offset;
+    }
   }
   base::MutexLock lock(&mutex_);
   wanted_ = true;
@@ -113,20 +116,23 @@ void PinnedSegments::TryNew() {
       if (stopping_) return;
     }
     tried_.insert(place, segment.id);
-    if (!budget_->Take(segment.bytes)) continue;
-    const auto device = registrar_->Register(segment.base, segment.bytes);
-    if (!device.ok()) {
-      budget_->GiveBack(segment.bytes);
-      budget_->NoteError(device.status());
-      continue;
-    }
+    const std::byte* const device = TryToRegister(segment);
     base::MutexLock lock(&mutex_);
     auto list = std::make_shared<List>(*list_);
-    list->push_back({segment.base, segment.bytes, *device});
+    list->push_back({segment.base, segment.bytes, device});
     std::sort(list->begin(), list->end(),
-              [](const Registered& a, const Registered& b) { return a.base < b.base; });
+              [](const Tried& a, const Tried& b) { return a.base < b.base; });
     list_ = std::move(list);
   }
+}
+
+const std::byte* PinnedSegments::TryToRegister(const memory::SegmentView& segment) {
+  if (!budget_->Take(segment.bytes)) return nullptr;
+  const auto device = registrar_->Register(segment.base, segment.bytes);
+  if (device.ok()) return *device;
+  budget_->GiveBack(segment.bytes);
+  budget_->NoteError(device.status());
+  return nullptr;
 }
 
 }  // namespace gear_reverb::device

@@ -65,15 +65,17 @@ class PinnedSegments {
   void WaitUntilTried();
 
  private:
-  struct Registered {
+  // A segment, and the device's address of it, or null if it could not be registered.
+  struct Tried {
     std::byte* base;
     uint64_t bytes;
     const std::byte* device;
   };
-  using List = std::vector<Registered>;  // By address.
+  using List = std::vector<Tried>;  // By address.
 
   void Work();
   void TryNew();
+  const std::byte* TryToRegister(const memory::SegmentView& segment);
 
   const std::shared_ptr<memory::Arena> arena_;
   const std::shared_ptr<Registrar> registrar_;
