@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test build test-native test-python test-pythons test-import-orders test-image bench-core bench bench-quick check format clean distclean
+.PHONY: help demo test build test-native test-python test-pythons test-import-orders test-image bench-core bench bench-quick acme check format clean distclean
 
 # 3.11 first: the tests against Reverb need it too, and one build then serves both.
 PYTHONS ?= 3.11 3.12 3.13 3.10
@@ -18,6 +18,7 @@ help:
 	@echo 'make test-pythons  the quick tests on every CPython 3.10 to 3.13 of this machine'
 	@echo 'make test-import-orders  every order of importing TensorFlow, Reverb, PyTorch, JAX and us'
 	@echo 'make test-image    builds the Docker image and drives the server in it'
+	@echo 'make acme          trains agents of Acme on dm-reverb and on us; half an hour'
 	@echo 'make bench-core    how fast the core inserts, selects and samples'
 	@echo 'make bench         compares with dm-reverb, cpprb, flashbax, TorchRL; a quarter of an hour'
 	@echo 'make bench-quick   the same with fewer sizes, rounds and peers; within three minutes'
@@ -28,6 +29,11 @@ build/system: scripts/system_packages.txt scripts/install_system.sh
 	scripts/install_system.sh
 	@mkdir -p build && touch $@
 
+# The CUDA compiler, and what reads its output, for the tests; without them kernels are left out.
+build/nvcc: scripts/install_nvcc.sh
+	@mkdir -p build
+	scripts/install_nvcc.sh && touch $@ || test $$? = 3
+
 demo: build/system
 	scripts/setup_venv.sh .venv demo $(PYTHONS)
 	$(PY) examples/cartpole/main.py
@@ -36,7 +42,7 @@ build: build/system
 	scripts/setup_venv.sh .venv demo,test,dev $(PYTHONS)
 
 # By a Python outside the environments, which the suites make themselves.
-test: build/system
+test: build/system build/nvcc
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py $(SUITES)
 
 test-native test-python test-pythons: build/system
@@ -59,16 +65,22 @@ bench bench-quick: build/system
 	scripts/setup_bench.sh
 	.venv-bench/bin/python benchmarks/compare/run.py $(if $(filter bench-quick,$@),--quick)
 
+# Agents that were not written for us, in an environment of their own.
+acme: build/system
+	scripts/setup_acme.sh
+	.venv-acme/bin/python examples/acme/adders.py
+	.venv-acme/bin/python examples/acme/compare.py --check
+
 check: build
 	scripts/check.sh
 
 format: build
 	.venv/bin/ruff check --fix --quiet .
 	.venv/bin/ruff format .
-	find native -name '*.h' -o -name '*.cc' | xargs .venv/bin/clang-format -i
+	find native -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' | xargs .venv/bin/clang-format -i
 
 clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so
 
 distclean: clean
-	rm -rf .venv .venv-compat .venv-newest .venv-bench
+	rm -rf .venv .venv-compat .venv-newest .venv-bench .venv-acme

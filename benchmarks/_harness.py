@@ -22,6 +22,7 @@ _RESULTS = _ROOT / "benchmarks" / "results"
 _PACKAGES = (
     *("gear-reverb", "dm-reverb", "cpprb", "flashbax", "torchrl", "tensordict"),
     *("numpy", "tensorflow", "torch", "jax", "jaxlib", "grpcio"),
+    *("dm-acme", "dm-sonnet", "trfl", "tensorflow-probability"),
 )
 
 

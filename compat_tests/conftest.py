@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import os
 import threading
+import time
 import types
 
 import numpy as np
@@ -28,6 +29,8 @@ os.environ.setdefault("GEAR_REVERB_CONNECT_TIMEOUT", "2")
 
 # No call of a test takes longer, unless it hangs. Generous: the machine may be busy.
 CALL_SECONDS = 30.0
+# One that does not return in time is waited for so long again: that tells slow from hung.
+LATE_SECONDS = 15.0
 # Every test as a whole; the process dies with a traceback of every thread.
 TEST_SECONDS = 120
 
@@ -69,11 +72,15 @@ def bounded(call, *args, seconds: float = CALL_SECONDS, **kwargs):
             outcome.append((None, error))
 
     thread = threading.Thread(target=run, daemon=True)
+    start = time.monotonic()
     thread.start()
     thread.join(seconds)
     if not outcome:
         faulthandler.dump_traceback(all_threads=True)
-        raise Hung(f"{getattr(call, '__name__', call)} did not return in {seconds} s")
+        thread.join(LATE_SECONDS)
+        name = getattr(call, "__name__", call)
+        late = f"{'but' if outcome else 'nor'} in {time.monotonic() - start:.1f} s"
+        raise Hung(f"{name} did not return in {seconds} s, {late}")
     result, error = outcome[0]
     if error is not None:
         raise error

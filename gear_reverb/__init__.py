@@ -50,7 +50,7 @@ _LAZY = {
     "TrajectoryDataset": "trajectory_dataset",
     "install_as_reverb": "_alias",
 }
-_LAZY_MODULES = frozenset(["cc", "server_executable", "structured_writer", *_LAZY.values()])
+_LAZY_MODULES = frozenset(["cc", "cuda", "server_executable", "structured_writer", *_LAZY.values()])
 _ALIASES = {"structured": "structured_writer"}
 
 

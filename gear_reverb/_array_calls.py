@@ -1,7 +1,7 @@
 """What a client does with many items at a time, as arrays."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,8 @@ class ArrayCalls:
         seed: int | None = None,
         out: str = "numpy",
         max_bytes: int = DEFAULT_MAX_BYTES,
+        device: str | None = None,
+        cast: Mapping[str, str] | None = None,
     ) -> BatchSampler:
         """An endless iterator of batches, each gathered into one array per column.
 
@@ -102,8 +104,16 @@ class ArrayCalls:
             of bools for JAX and TensorFlow. Keys are NumPy arrays always, and so are arrays of
             64-bit numbers for JAX without `jax_enable_x64`.
           max_bytes: Largest batch; a larger one is refused before memory is taken for it.
+          device: Where batches are gathered. "cuda:N": by kernels on GPU number N, into its memory,
+            for `out` of "torch", "jax", "cupy" or "dlpack" (objects that any of them take by
+            DLPack); data, `lengths`, `mask`, `cu_seqlens` and `weights` are there then, and `info`
+            and text are NumPy arrays. "cpu": by the kernels' twin on the CPU, the same batches as
+            with None, the default, and casts too. See docs/guides/gpu.md.
+          cast: With a device, what columns of a dtype become on their way: {"float32": "bfloat16"},
+            {"float32": "float16"}, {"uint8": "float16"} (divided by 255), or two of these.
 
         Raises:
+          NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.
           ValueError: If an argument is out of range; from `next` also if the items do not make a
             batch (their columns differ in length, dtype or shape, or are larger than `max_bytes`),
             or if a seed cannot be used.
@@ -112,10 +122,25 @@ class ArrayCalls:
           RuntimeError: From `next`, if there is no such table.
         """
         _seconds(timeout)
+        casts = dict(cast or {})
+        if casts and device is None:
+            raise ValueError("cast needs a device, which may be 'cpu'")
+        float32_to, uint8_to = casts.pop("float32", ""), casts.pop("uint8", "")
+        if casts:
+            raise ValueError(f"Columns of {min(casts)} cannot be cast, only float32 and uint8")
         native = self._client.NewBatchSampler(
-            table, batch_size, prefetch, ragged, check_seed(seed), max_bytes
+            table,
+            batch_size,
+            prefetch,
+            ragged,
+            check_seed(seed),
+            max_bytes,
+            device,
+            float32_to,
+            uint8_to,
         )
-        maker = BatchMaker(lambda: self._structure_of_table(table), out)
+        on_gpu = device is not None and device != "cpu"
+        maker = BatchMaker(lambda: self._structure_of_table(table), out, on_gpu)
         return BatchSampler(native, maker, timeout=timeout, beta=beta)
 
     def sample_batch(

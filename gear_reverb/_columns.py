@@ -20,7 +20,7 @@ from gear_reverb import _native
 Path = tuple
 
 # Types of which no instance is a nest; grows as leaves of other types are met.
-_leaf_types: set[type] = {
+leaf_types: set[type] = {
     type(None),
     bool,
     int,
@@ -82,7 +82,7 @@ class ColumnMap:
             if (column := self._column_of.get(path)) is not None:
                 row[column] = leaf
                 order.append(column)
-                _learn_leaf_type(leaf)
+                learn_leaf_type(leaf)
         if len(order) == len(leaves):
             self._add_plan(data, order)
         return row
@@ -99,7 +99,7 @@ class ColumnMap:
         self._plans.clear()  # Their rows are too short now.
 
     def _add_plan(self, data: Any, order: list[int]) -> None:
-        flatten = compile_flatten(data, _leaf_types, order, len(self.paths))
+        flatten = compile_flatten(data, leaf_types, order, len(self.paths))
         if flatten is not None:
             self._plans.insert(0, flatten)
             del self._plans[_MAX_PLANS:]
@@ -156,10 +156,10 @@ def _is_plain_mapping(value: Any) -> bool:
     )
 
 
-def _learn_leaf_type(leaf: Any) -> None:
+def learn_leaf_type(leaf: Any) -> None:
     cls = type(leaf)
-    if cls not in _leaf_types and leaf.__class__ is cls:  # Proxies are leaves or not as they like.
-        _leaf_types.add(cls)
+    if cls not in leaf_types and leaf.__class__ is cls:  # Proxies are leaves or not as they like.
+        leaf_types.add(cls)
 
 
 def _union(old: Any, new: Any, path: Path) -> Any:

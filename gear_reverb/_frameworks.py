@@ -40,6 +40,34 @@ def converter(out: str) -> Converter | None:
     return make()
 
 
+def gpu_converter(out: str) -> Converter | None:
+    """What makes an array of `out` of an array on a GPU; None for "dlpack", the array as it is.
+
+    Raises:
+      ValueError: If `out` is not "torch", "jax", "cupy" or "dlpack".
+      ImportError: If the framework is not installed.
+    """
+    if out == "dlpack":
+        return None
+    if out not in ("torch", "jax", "cupy"):
+        raise ValueError(
+            "out must be 'torch', 'jax', 'cupy' or 'dlpack' for a device that is a GPU, "
+            f"but is {out!r}"
+        )
+    if out == "jax":
+        from jax.dlpack import from_dlpack
+    elif out == "torch":
+        from torch import from_dlpack
+    else:
+        from cupy import from_dlpack
+
+    def convert(array: Any) -> Any:
+        # Text stays on the host.
+        return array if isinstance(array, np.ndarray) else from_dlpack(array)
+
+    return convert
+
+
 def _torch() -> Converter:
     import torch
 

@@ -121,8 +121,12 @@ class Client:
         ragged: str,
         seed: int | None,
         max_bytes: int,
+        device: str | None,
+        float32_to: str,
+        uint8_to: str,
     ) -> BatchSampler:
-        """`ragged`: "error", "pad" or "pack"."""
+        """`ragged`: "error", "pad" or "pack". `device`: "cpu" for the twin, "cuda:N", or None.
+        Columns of two dtypes may be cast, on a device: to "bfloat16" or "float16"; ""."""
     def SampleBatch(
         self,
         table: str,
@@ -162,8 +166,30 @@ class BatchSampler:
         """(columns, (info, lengths, mask, cu_seqlens, weights)): a list of arrays; key u64[B],
         probability f64[B], table_size i64[B], priority f64[B], times_sampled i32[B]; then int32[B],
         bool[B, T], int32[B + 1], each None or a list by column where columns differ; f32[B] or
-        None. `timeout` in seconds, None for ever. ReverbError once closed."""
+        None. `timeout` in seconds, None for ever. ReverbError once closed. On a GPU all but
+        the info and text are `DeviceArray`s."""
+    def DeviceStats(self) -> dict[str, Any] | None:
+        """Of the device, as `gear_reverb.cuda.stats` has it; None without one."""
     def Close(self) -> None: ...
+
+class DeviceArray:
+    """An array on a GPU. Frameworks take its memory over by DLPack; it is used again when the last
+    that shares it is gone."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> np.dtype: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """What the stream does after this call finds the array written."""
 
 class BlockSampler:
     """Samples, many at a time: lists of arrays `[rows, ...]`, the five of the info (as of
@@ -297,3 +323,37 @@ class Writer:
     def CreateItem(self, table: str, num_timesteps: int, priority: float) -> None: ...
     def Flush(self) -> None: ...
     def Close(self, retry_on_unavailable: bool = True) -> None: ...
+
+def cuda_is_built() -> bool: ...
+def cuda_why_not() -> str:
+    """Why no GPU can be used; "" if one can."""
+
+def cuda_gpus() -> list[dict[str, Any]]:
+    """Of each: index, name, compute_capability, multiprocessors, memory_bytes,
+    registers_read_only."""
+
+def cuda_open_gpus() -> list[dict[str, Any]]:
+    """Of every GPU that is in use, as `gear_reverb.cuda.stats` has it."""
+
+def cuda_self_test(gpu: int, seed: int, rounds: int) -> list[str]:
+    """What differed from the CPU's twin."""
+
+def cuda_check_selection(gpu: int | None, seed: int, slots: int) -> list[str]:
+    """What of random selections differed from the CPU's twin (None: the twin itself)."""
+
+def cuda_measure_draw(gpu: int | None, items: int, draws: int, repeats: int) -> float:
+    """Seconds for so many weighted draws."""
+
+def cuda_measure_update(gpu: int | None, items: int, updates: int, repeats: int) -> float:
+    """Seconds for an update of so many priorities, from host memory."""
+
+def cuda_measure_gather(
+    gpu: int, way: str, place: str, rows: int, pieces: int, piece_bytes: int, repeats: int
+) -> float:
+    """Bytes per second. `way`: "lanes", "bulk" or "engine"; `place`: "host" or "device"."""
+
+def cuda_measure_copy(gpu: int, place: str, bytes: int, repeats: int) -> float:
+    """Bytes per second of one copy to the device from "host" or "device"."""
+
+def cuda_versions() -> tuple[int, int]:
+    """Of the driver and of the runtime: 1000 * major + 10 * minor."""

@@ -44,6 +44,13 @@ class BatchSampler(Iterator[ReplayBatch]):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    def device_stats(self) -> dict[str, Any] | None:
+        """How the sampler's device does, as an entry of `gear_reverb.cuda.stats()["in_use"]`.
+
+        None without a device.
+        """
+        return self._native.DeviceStats()
+
     def close(self) -> None:
         """Stops drawing, and tells the server how many drawn items were never used. Idempotent.
 
@@ -55,16 +62,17 @@ class BatchSampler(Iterator[ReplayBatch]):
 class BatchMaker:
     """Makes a `ReplayBatch` of what the core gives, in one structure and for one framework."""
 
-    def __init__(self, structure: Callable[[], Any], out: str) -> None:
+    def __init__(self, structure: Callable[[], Any], out: str, on_gpu: bool = False) -> None:
         """`structure` gives the table's signature, or None; `prepare` calls it.
 
         Raises:
-          ValueError: If `out` is not the name of a framework.
+          ValueError: If `out` is not the name of a framework, or of one without GPUs.
           ImportError: If the framework is not installed.
         """
         self._structure = structure
         self._unflatten: Callable[[list], Any] | None = None
-        self._convert = _frameworks.converter(out)
+        self._on_gpu = on_gpu
+        self._convert = (_frameworks.gpu_converter if on_gpu else _frameworks.converter)(out)
 
     @property
     def ready(self) -> bool:
@@ -82,8 +90,9 @@ class BatchMaker:
         unflatten = self._unflatten
         if convert is not None:
             columns = [convert(column) for column in columns]
-            # Keys go back to the server, and few frameworks have 64-bit unsigned integers.
-            info = (info[0], *(convert(field) for field in info[1:]))
+            if not self._on_gpu:  # Where info stays on the host.
+                # Keys go back to the server, and few frameworks have 64-bit unsigned integers.
+                info = (info[0], *(convert(field) for field in info[1:]))
         batch = ReplayBatch(SampleInfo(*info), unflatten(columns))
         if lengths is not None:
             batch.lengths = _side(lengths, convert, unflatten)

@@ -101,16 +101,8 @@ class Table:
         signature: reverb_types.SpecNest | None = None,
     ) -> Table:
         """A first-in, first-out queue: every item is sampled once, inserting waits when full."""
-        return cls(
-            name=name,
-            sampler=item_selectors.Fifo(),
-            remover=item_selectors.Fifo(),
-            max_size=max_size,
-            max_times_sampled=1,
-            rate_limiter=rate_limiters.Queue(max_size),
-            extensions=extensions,
-            signature=signature,
-        )
+        selector, limiter = item_selectors.Fifo, rate_limiters.Queue
+        return cls._once_each(name, selector, limiter, max_size, extensions, signature)
 
     @classmethod
     def stack(
@@ -121,13 +113,18 @@ class Table:
         signature: reverb_types.SpecNest | None = None,
     ) -> Table:
         """A last-in, first-out stack: every item is sampled once, inserting waits when full."""
+        selector, limiter = item_selectors.Lifo, rate_limiters.Stack
+        return cls._once_each(name, selector, limiter, max_size, extensions, signature)
+
+    @classmethod
+    def _once_each(cls, name, selector, limiter, max_size, extensions, signature) -> Table:
         return cls(
             name=name,
-            sampler=item_selectors.Lifo(),
-            remover=item_selectors.Lifo(),
+            sampler=selector(),
+            remover=selector(),
             max_size=max_size,
             max_times_sampled=1,
-            rate_limiter=rate_limiters.Stack(max_size),
+            rate_limiter=limiter(max_size),
             extensions=extensions,
             signature=signature,
         )
@@ -199,7 +196,8 @@ class Table:
 class Server:
     """Hosts tables and serves `deepmind.reverb.ReverbService` over gRPC.
 
-    A server runs in threads of the core. It stops when `stop` is called, or with the object.
+    A server runs in threads of the core. It stops when `stop` is called, or with the object; in a
+    process that was forked from the server's, neither does anything.
     """
 
     def __init__(

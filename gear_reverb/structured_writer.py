@@ -19,7 +19,6 @@ three, `[-3:-1]` the two before the last, `[-5::2]` every other one of the last 
 """
 
 import atexit
-import datetime
 import logging
 import os
 import re
@@ -27,7 +26,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NewType
 
-import numpy as np
 import tree
 
 from gear_reverb import _columns, _signature, errors, pybind
@@ -63,18 +61,6 @@ PatternTransform = Callable[[ReferenceStep], Pattern]
 _logger = logging.getLogger(__name__)
 
 _LAST_FLUSH_MS = 10_000  # As the core's for writers that are destroyed earlier.
-
-_LEAF_TYPES: set[type] = {
-    type(None),
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    np.ndarray,
-    *np.sctypeDict.values(),
-}
 
 
 class StructuredWriter:
@@ -137,7 +123,7 @@ class StructuredWriter:
         try:
             self._writer.Flush(block_until_num_items, timeout_ms)
         except RuntimeError as error:
-            _raise_if_deadline(error, "Flush", timeout_ms)
+            errors.raise_if_timeout(error, "Flush", timeout_ms)
             raise
 
     def end_episode(self, clear_buffers: bool = True, timeout_ms: int | None = None) -> None:
@@ -156,7 +142,7 @@ class StructuredWriter:
         try:
             self._writer.EndEpisode(clear_buffers, timeout_ms)
         except RuntimeError as error:
-            _raise_if_deadline(error, "End episode", timeout_ms)
+            errors.raise_if_timeout(error, "End episode", timeout_ms)
             raise
 
     @property
@@ -175,8 +161,9 @@ class StructuredWriter:
                 f"{self._width}."
             )
         flat = [leaf for _, leaf in leaves]
-        _LEAF_TYPES.update(type(leaf) for leaf in flat if leaf.__class__ is type(leaf))
-        self._plan = _columns.compile_flatten(data, _LEAF_TYPES)
+        for leaf in flat:
+            _columns.learn_leaf_type(leaf)
+        self._plan = _columns.compile_flatten(data, _columns.leaf_types)
         return flat
 
     def _with_path(self, error: ValueError) -> ValueError:
@@ -211,17 +198,6 @@ def _flush_all() -> None:
             writer.flush(timeout_ms=_LAST_FLUSH_MS)
         except Exception as error:
             _logger.warning("Not all items of a StructuredWriter were inserted at exit: %s", error)
-
-
-def _raise_if_deadline(error: RuntimeError, call: str, timeout_ms: int | None) -> None:
-    """Raises what the caller sees of a deadline, if `error` is one."""
-    if timeout_ms is None:
-        return
-    if isinstance(error, errors.DeadlineExceededError) or "Timeout exceeded" in str(error):
-        timeout = datetime.timedelta(milliseconds=timeout_ms)
-        raise errors.DeadlineExceededError(
-            f"{call} call did not complete within provided timeout of {timeout}"
-        ) from error
 
 
 class _RefNode:

@@ -1,6 +1,5 @@
 """Writes trajectories, column by column, to tables."""
 
-import datetime
 import re
 from collections.abc import Callable, MutableMapping
 from typing import Any
@@ -247,7 +246,7 @@ class TrajectoryWriter:
         try:
             self._writer.Flush(block_until_num_items, -1 if timeout_ms is None else timeout_ms)
         except RuntimeError as error:
-            _raise_if_deadline(error, "Flush", timeout_ms)
+            errors.raise_if_timeout(error, "Flush", timeout_ms)
             raise
 
     def end_episode(self, clear_buffers: bool = True, timeout_ms: int | None = None) -> None:
@@ -264,7 +263,7 @@ class TrajectoryWriter:
         try:
             self._writer.EndEpisode(clear_buffers, timeout_ms)
         except RuntimeError as error:
-            _raise_if_deadline(error, "End episode", timeout_ms)
+            errors.raise_if_timeout(error, "End episode", timeout_ms)
             raise
         finally:
             self._step_is_open = False
@@ -322,12 +321,3 @@ class TrajectoryWriter:
         if plan is not None:
             self._item_plans[table] = plan
         return columns
-
-
-def _raise_if_deadline(error: RuntimeError, call: str, timeout_ms: int | None) -> None:
-    """Raises what the caller sees of a deadline, if `error` is one."""
-    if isinstance(error, errors.DeadlineExceededError) or "Timeout exceeded" in str(error):
-        timeout = datetime.timedelta(milliseconds=-1 if timeout_ms is None else timeout_ms)
-        raise errors.DeadlineExceededError(
-            f"{call} call did not complete within provided timeout of {timeout}"
-        ) from error

@@ -32,7 +32,7 @@ sources() {  # Those whose names match a regular expression.
 }
 
 clang_format_is_clean() {
-  sources '^native/.*\.(h|cc)$' | xargs -0 "$bin/clang-format" --dry-run -Werror
+  sources '^native/.*\.(h|cc|cu|cuh)$' | xargs -0 "$bin/clang-format" --dry-run -Werror
 }
 
 # The module must show nothing but its entry point, or it clashes with other copies of gRPC in the
@@ -54,7 +54,7 @@ no_leftovers() {
 
 files_hold_one_idea() {  # By a coarse measure: 450 lines.
   local long
-  long=$(sources '\.(py|cc|h|sh)$' | xargs -0 wc -l | awk '$2 != "total" && $1 > 450')
+  long=$(sources '\.(py|cc|h|cu|cuh|sh)$' | xargs -0 wc -l | awk '$2 != "total" && $1 > 450')
   [ -z "$long" ] || { echo "$long"; return 1; }
 }
 
@@ -76,4 +76,15 @@ check "exported symbols" only_entry_point_is_exported
 check "no leftovers" no_leftovers
 check "file sizes" files_hold_one_idea
 check "shell syntax" shell_scripts_parse
+kernels=(build/native/CMakeFiles/gr_*_kernels.dir/native/*/*.cu.o)
+if [ ! -e "${kernels[0]}" ]; then
+  echo "skipped: CUDA kernels: there is no nvcc here, and no package of it could be had"
+else
+  output=$("$bin/python" scripts/check_kernels.py "${kernels[@]}" 2>&1)
+  case $? in
+    0) echo "ok: CUDA kernels do not spill, and load 16 bytes at a time" ;;
+    3) echo "skipped: CUDA kernels: $output" ;;
+    *) printf '%s\nFAILED: CUDA kernels\n' "$output"; status=1 ;;
+  esac
+fi
 exit $status

@@ -36,6 +36,7 @@ LIBRARY_HEADERS = {
     "grpcpp/": "gear_reverb_grpc",
     "snappy": "gear_reverb_snappy",
     "zlib.h": "gear_reverb_zlib",
+    "cuda": "gear_reverb_cudart",
     "pybind11/": BINDINGS,
     "Python.h": BINDINGS,
 }

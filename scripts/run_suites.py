@@ -222,11 +222,11 @@ def pythons(versions: list[str]) -> Counts:
 # ---- scripts ----
 
 
-def checks() -> Counts:
-    """Each check prints one line `ok: …`, `FAILED: …` or `skipped: …`."""
+def lines(command: list[str]) -> Counts:
+    """What a program that prints lines `ok: …`, `FAILED: …` or `skipped: …` says of its parts."""
     counts = Counts()
     with subprocess.Popen(
-        ["scripts/check.sh"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -235,8 +235,22 @@ def checks() -> Counts:
             if line.startswith("skipped: "):
                 counts.add(Counts(skipped=1, notes=[line.removeprefix("skipped: ").strip()]))
     if process.returncode and not counts.failed:
-        counts.fail(f"check.sh ended with status {process.returncode}")
+        counts.fail(f"{command[-1]} ended with status {process.returncode}")
     return counts
+
+
+def checks() -> Counts:
+    return lines(["scripts/check.sh"])
+
+
+def acme() -> Counts:
+    """The tests of Acme's adders, which must pass on us where they pass on dm-reverb."""
+    status = run(["scripts/setup_acme.sh", "adders"])
+    if status == 3:
+        return Counts(skipped=1, notes=["Acme's adders: no CPython 3.11, which dm-reverb needs"])
+    if status:
+        return Counts().fail("the virtual environment could not be made")
+    return lines([".venv-compat/bin/python", "examples/acme/adders.py"])
 
 
 def image() -> Counts:
@@ -257,6 +271,7 @@ def main() -> int:
         "native": lambda: native("native", "native", ""),
         "python": python,
         "compat": compat,
+        "acme": acme,
         "imports": imports,
         "adapters": adapters,
         "asan": lambda: native("asan", "asan", "address,undefined"),

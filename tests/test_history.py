@@ -1,5 +1,8 @@
 """The history of a TrajectoryWriter, and the columns that are cut from it."""
 
+import contextlib
+import gc
+
 import numpy as np
 import pytest
 import tree
@@ -110,6 +113,32 @@ def test_history_can_be_mapped(core, writer):
     trajectory = tree.map_structure(lambda column: column[-1], writer.history)
     writer.create_item("t", 1.0, trajectory)
     assert core.take()[-1] == ("CreateItem", "t", 1.0, [[Ref(1)], [Ref(2)], [Ref(3)]], [True] * 3)
+
+
+def test_an_index_may_run_code_that_clears_the_history(core, writer):
+    core.max_num_keep_alive_refs = 60
+    for i in range(60):
+        writer.append(i)
+    history = writer.history
+    last = slice(-50, None)
+
+    class Clears:
+        def __del__(self):
+            writer.end_episode()
+
+    threshold = gc.get_threshold()
+    gc.disable()
+    try:
+        garbage = [Clears()]
+        garbage.append(garbage)
+        del garbage
+        gc.set_threshold(1)
+        with contextlib.suppress(ValueError):
+            gc.enable()  # Before CPython 3.12, garbage is collected within the next call.
+            assert len(history[last]) == 50
+    finally:
+        gc.enable()
+        gc.set_threshold(*threshold)
 
 
 # Columns.

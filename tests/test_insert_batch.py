@@ -1,4 +1,5 @@
-"""Client.insert_batch: what comes back, what is refused, what waits; in process and over gRPC."""
+"""Client.insert_batch: what comes back, what is refused, what waits; in process, by
+shared memory and over gRPC."""
 
 import os
 import subprocess
@@ -28,8 +29,8 @@ _REMOTE = """
 """
 
 
-@pytest.fixture(params=["in-process", "grpc"])
-def connect(request, serve):
+@pytest.fixture(params=["in-process", "shared-memory", "grpc"])
+def connect(request, serve, monkeypatch):
     """A function from the source of tables to a client of a server that has them."""
     processes = []
 
@@ -41,6 +42,7 @@ def connect(request, serve):
             [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         processes.append(process)
+        monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", request.param)
         return gear_reverb.Client(f"localhost:{int(process.stdout.readline())}")
 
     yield start

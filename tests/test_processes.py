@@ -1,6 +1,7 @@
-"""Processes: signals, fork, exit in the middle of a call, killed clients."""
+"""Processes: signals, exit in the middle of a call, killed clients."""
 
-import multiprocessing
+import contextlib
+import gc
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import textwrap
 import threading
 import time
 
+import numpy as np
 import pytest
 from tables import make_table, sizes
 
@@ -109,6 +111,32 @@ def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server):
     assert len(errors) == 1
 
 
+def test_other_threads_run_while_a_client_ends(remote_server):
+    process, other = remote_server
+    client = gear_reverb.Client(other.server_address)
+    for steps in (1, 2):
+        client.insert([np.zeros(steps)], {"t": 1.0})
+    with contextlib.suppress(ValueError):  # The items make no batch.
+        client.sample_batch("t", 2)
+    process.send_signal(signal.SIGSTOP)
+    ended = threading.Event()
+    ticks = []
+
+    def tick():
+        while not ended.wait(0.01):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = len(ticks)
+    del client  # Which tells the server of two unused samples, and waits for an answer.
+    gc.collect()
+    during = len(ticks) - before
+    ended.set()
+    thread.join()
+    assert during > 3
+
+
 def test_a_killed_sampler_no_longer_waits(remote_server):
     _, client = remote_server
     sampler = start(f"""
@@ -155,26 +183,6 @@ def test_a_writer_goes_on_when_its_server_comes_back():
     again.stop()
 
 
-def _use(client, queue):
-    try:
-        queue.put(str(client.server_info()))
-    except Exception as error:
-        queue.put(f"{type(error).__name__}: {error}")
-
-
-def test_a_forked_child_is_told_to_spawn(serve):
-    client = serve()
-    fork = multiprocessing.get_context("fork")
-    queue = fork.Queue()
-    child = fork.Process(target=_use, args=(client, queue))
-    child.start()
-    answer = queue.get(timeout=SECONDS)
-    child.join(SECONDS)
-    assert "ReverbError" in answer and "spawn" in answer
-    assert child.exitcode == 0
-    assert sizes(client) == {"t": 0}, "the parent is not disturbed"
-
-
 @pytest.mark.parametrize("call", ["client.sample('t', 1)", "writer.flush()"])
 def test_a_process_ends_though_a_daemon_thread_waits(call):
     code, out, err = finish(
@@ -213,16 +221,24 @@ def test_a_process_ends_with_everything_still_open():
     assert (code, out) == (0, ""), err
 
 
-def test_ctrl_c_ends_a_waiting_sample():
-    process = start("""
+@pytest.mark.other_plane
+@pytest.mark.parametrize("plane", ["in-process", "grpc", "shared-memory"])
+@pytest.mark.parametrize("call", ["next(client.sample('t'))", "client.sample_batch('t', 2)"])
+def test_ctrl_c_ends_a_waiting_sample(plane, call):
+    process = start(
+        f"""
         import gear_reverb as reverb
         server = reverb.Server([reverb.Table.queue("t", 2)])
+        client = server.localhost_client()
+        assert client.data_plane == "{plane}"
         print("waiting", flush=True)
         try:
-            next(server.localhost_client().sample("t"))
+            {call}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
-    """)
+        """,
+        GEAR_REVERB_DATA_PLANE=plane,
+    )
     assert process.stdout.readline() == "waiting\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)

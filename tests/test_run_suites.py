@@ -47,6 +47,20 @@ def test_cases_are_counted(run_suites, tmp_path, text, counts):
     assert (result.passed, result.failed, result.skipped) == counts
 
 
+@pytest.mark.parametrize(
+    ("status", "printed", "counts"),
+    [
+        (0, "ok: a\nok: b\nskipped: c\nnot ok: d", (2, 0, 1)),
+        (1, "ok: a\nFAILED: b", (1, 1, 0)),
+        (1, "ok: a", (1, 1, 0)),
+    ],
+)
+def test_lines_are_counted(run_suites, status, printed, counts):
+    program = f"print({printed!r}); raise SystemExit({status})"
+    result = run_suites.lines([sys.executable, "-c", program])
+    assert (result.passed, result.failed, result.skipped) == counts
+
+
 def test_the_last_line_sums_the_suites(run_suites, monkeypatch, capfd):
     monkeypatch.setattr(run_suites, "python", lambda: run_suites.Counts(passed=3, skipped=1))
     monkeypatch.setattr(run_suites, "checks", lambda: run_suites.Counts(passed=2))
@@ -62,7 +76,9 @@ def test_one_failure_makes_the_status_bad(run_suites, monkeypatch, capfd):
     assert result == (1, "5 passed, 1 failed")
 
 
-@pytest.mark.parametrize("suite", ["native", "python", "compat", "pythons", "install", "checks"])
+@pytest.mark.parametrize(
+    "suite", ["native", "python", "compat", "acme", "pythons", "install", "checks"]
+)
 def test_a_suite_that_cannot_run_is_a_failure(run_suites, monkeypatch, capfd, suite):
     """In a tree without any of the scripts, sources and tests."""
     status, last = run_main(run_suites, monkeypatch, capfd, suite)

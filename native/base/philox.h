@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "native/base/philox_block.h"
 
 namespace gear_reverb::base {
 
@@ -32,10 +33,8 @@ class Philox {
   uint64_t NextBelow(uint64_t bound) { return ToBelow(Next(), bound); }
 
   // The same two maps for numbers from Fill.
-  static double ToDouble(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1.0p-53; }
-  static uint64_t ToBelow(uint64_t bits, uint64_t bound) {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * bound) >> 64);
-  }
+  static double ToDouble(uint64_t bits) { return UniformDouble(bits); }
+  static uint64_t ToBelow(uint64_t bits, uint64_t bound) { return UniformBelow(bits, bound); }
 
   uint64_t seed() const { return seed_; }
   uint64_t position() const { return position_; }

@@ -16,9 +16,14 @@ class RefCount {
   RefCount(const RefCount&) = delete;
   RefCount& operator=(const RefCount&) = delete;
 
-  void Add() { count_.fetch_add(1, std::memory_order_relaxed); }
+  void Add() { Add(1); }
+  void Add(uint32_t n) { count_.fetch_add(n, std::memory_order_relaxed); }
   // Whether that was the last one; everything that others did with the object is then visible.
-  bool Drop() { return count_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  bool Drop() { return Drop(1); }
+  bool Drop(uint32_t n) { return count_.fetch_sub(n, std::memory_order_acq_rel) == n; }
+  // The same for objects that nobody uses TryAdd on: then the owner of the only reference needs no
+  // atomic change to know that it is.
+  bool DropShared() { return count_.load(std::memory_order_acquire) == 1 || Drop(); }
   // Fails on an object whose last reference has gone.
   bool TryAdd() {
     uint32_t count = count_.load(std::memory_order_relaxed);
@@ -62,6 +67,9 @@ class RefPtr {
     pointer.object_ = object;
     return pointer;
   }
+
+  // The opposite of Adopt: the reference is the caller's.
+  T* Detach() { return std::exchange(object_, nullptr); }
 
   T* get() const { return object_; }
   T& operator*() const { return *object_; }

@@ -6,6 +6,7 @@
 
 #include "native/base/status.h"
 #include "native/bindings/arrays.h"
+#include "native/bindings/device_array.h"
 
 namespace py = pybind11;
 
@@ -84,9 +85,32 @@ void BatchSides::Fill(const batch::DrawnColumn& column, const OfColumn& arrays) 
   }
 }
 
+std::vector<size_t> BatchSides::ReserveForColumns(const client::Batch& batch) {
+  std::vector<size_t> described;
+  if (batch.layout.ragged == batch::Ragged::kError) return described;
+  agree_ = batch::LengthsAgree(batch.drawn);
+  for (size_t i = 0; i < batch.drawn.columns.size(); ++i) {
+    if (agree_ && batch.drawn.columns[i].squeezed) continue;
+    ReserveFor(batch.drawn.columns[i], batch.layout, i);
+    described.push_back(i);
+    if (agree_) break;
+  }
+  return described;
+}
+
+absl::Status BatchSides::SendWeights(device::GatherStream& gathers) {
+  device::GatherPlan plan;
+  const uint64_t bytes = weights_->shape[0] * sizeof(float);
+  plan.AddRow(device::RowKind::kCopy, 0, 0, bytes);
+  plan.AddPiece(At<std::byte>(*weights_), bytes);
+  GR_ASSIGN_OR_RETURN(device_weights_, gathers.Gather(std::move(plan), bytes, buffer_));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
                                               batch::BufferPool& buffers,
-                                              std::optional<double> beta) {
+                                              std::optional<double> beta, bool describe,
+                                              device::GatherStream* side_gathers) {
   const batch::DrawnBatch& drawn = batch.drawn;
   const auto size = static_cast<int64_t>(drawn.size());
   BatchSides sides;
@@ -98,14 +122,10 @@ absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
   if (beta.has_value()) sides.weights_ = sides.Reserve(DType::kFloat32, {size});
   // The columns that lengths are given of.
   std::vector<size_t> described;
-  if (batch.layout.ragged != batch::Ragged::kError) {
-    sides.agree_ = batch::LengthsAgree(drawn);
-    for (size_t i = 0; i < drawn.columns.size(); ++i) {
-      if (sides.agree_ && drawn.columns[i].squeezed) continue;
-      sides.ReserveFor(drawn.columns[i], batch.layout, i);
-      described.push_back(i);
-      if (sides.agree_) break;
-    }
+  if (batch.on_device.has_value()) {
+    sides.on_device_ = batch.on_device;
+  } else if (describe) {
+    described = sides.ReserveForColumns(batch);
   }
   GR_ASSIGN_OR_RETURN(sides.buffer_, buffers.Allocate(sides.bytes_));
   const auto fill = [&](Kind kind, const auto& values) {
@@ -120,6 +140,7 @@ absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
   if (beta.has_value()) {
     GR_RETURN_IF_ERROR(
         batch::ImportanceWeights(drawn, *beta, {sides.At<float>(*sides.weights_), drawn.size()}));
+    if (side_gathers != nullptr) GR_RETURN_IF_ERROR(sides.SendWeights(*side_gathers));
   }
   for (size_t i = 0; i < described.size(); ++i) {
     sides.Fill(drawn.columns[described[i]], sides.columns_[i]);
@@ -135,19 +156,38 @@ py::tuple BatchSides::ToPython() const {
   };
   py::tuple info(info_.size());
   for (size_t i = 0; i < info_.size(); ++i) info[i] = array(info_[i]);
-  const auto of_columns = [&](std::optional<Array> OfColumn::* member) -> py::object {
-    if (columns_.empty()) return py::none();
-    if (agree_) return array(columns_[0].*member);
-    py::list list(columns_.size());
+  const auto of_columns = [&](const auto& columns, bool agree, auto member,
+                              const auto& make) -> py::object {
+    if (columns.empty()) return py::none();
+    if (agree) return make(columns[0].*member);
+    py::list list(columns.size());
     bool any = false;
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      list[i] = array(columns_[i].*member);
-      any = any || (columns_[i].*member).has_value();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      list[i] = make(columns[i].*member);
+      any = any || (columns[i].*member).has_value();
     }
     return any ? py::object(list) : py::none();
   };
-  return py::make_tuple(info, of_columns(&OfColumn::lengths), of_columns(&OfColumn::mask),
-                        of_columns(&OfColumn::cu_seqlens), array(weights_));
+  if (!on_device_.has_value()) {
+    const auto of = [&](auto member) { return of_columns(columns_, agree_, member, array); };
+    return py::make_tuple(info, of(&OfColumn::lengths), of(&OfColumn::mask),
+                          of(&OfColumn::cu_seqlens), array(weights_));
+  }
+  const auto device_array = [&](const std::optional<device::OutputArray>& of) -> py::object {
+    if (!of.has_value()) return py::none();
+    return DeviceArrayOf(on_device_->output, *of, on_device_->gpu);
+  };
+  const auto of = [&](auto member) {
+    return of_columns(on_device_->sides, on_device_->lengths_agree, member, device_array);
+  };
+  py::object weights = array(weights_);
+  if (device_weights_ != nullptr) {
+    weights =
+        DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0}, on_device_->gpu);
+  }
+  using device::OutputSides;
+  return py::make_tuple(info, of(&OutputSides::lengths), of(&OutputSides::mask),
+                        of(&OutputSides::cu_seqlens), weights);
 }
 
 py::list ColumnArrays(const client::Batch& batch) {
@@ -159,6 +199,9 @@ py::list ColumnArrays(const client::Batch& batch) {
     if (column.dtype == DType::kString) {
       const bool padded = layout.ragged == batch::Ragged::kPad;
       arrays[i] = TextColumn(batch.drawn.columns[i], column, padded);
+    } else if (batch.on_device.has_value()) {
+      const client::OnDevice& made = *batch.on_device;
+      arrays[i] = DeviceArrayOf(made.output, made.columns[i], made.gpu);
     } else if (column.bytes == 0) {
       arrays[i] = py::array(ToNumpy(column.dtype),
                             std::vector<py::ssize_t>(column.shape.begin(), column.shape.end()));

@@ -13,9 +13,11 @@ namespace gear_reverb::bindings {
 // What a batch has besides its columns, by item, gathered in one small buffer.
 class BatchSides {
  public:
-  // Needs no GIL.
+  // Needs no GIL. Without `describe`, only the items' info. `side_gathers` takes weights to where the
+  // batch is, and may be null if that is no device.
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
-                                           std::optional<double> beta);
+                                           std::optional<double> beta, bool describe = true,
+                                           device::GatherStream* side_gathers = nullptr);
 
   // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
   pybind11::tuple ToPython() const;
@@ -39,12 +41,17 @@ class BatchSides {
   }
   void ReserveFor(const batch::DrawnColumn& column, const batch::BatchLayout& layout, size_t index);
   void Fill(const batch::DrawnColumn& column, const OfColumn& arrays) const;
+  // Of a batch without a device: lengths and what goes with them, in this buffer.
+  std::vector<size_t> ReserveForColumns(const client::Batch& batch);
+  absl::Status SendWeights(device::GatherStream& gathers);
 
   size_t bytes_ = 0;
   std::vector<Array> info_;
   std::optional<Array> weights_;
   std::vector<OfColumn> columns_;
   bool agree_ = true;
+  std::optional<client::OnDevice> on_device_;       // Has the columns' sides in its output,
+  std::shared_ptr<device::Output> device_weights_;  // and the weights are here.
   std::shared_ptr<std::byte> buffer_;
 };
 

@@ -4,10 +4,14 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "native/base/status.h"
 #include "native/bindings/batch_arrays.h"
 #include "native/bindings/definitions.h"
+#include "native/bindings/device_stats.h"
 #include "native/bindings/errors.h"
+#include "native/cuda/gpu.h"
 #include "pybind11/stl.h"
 
 namespace py = pybind11;
@@ -26,7 +30,7 @@ client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged, in
   if (max_bytes < 1) {
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
   }
-  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes)};
+  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes), std::nullopt};
 }
 
 // In seconds from now; none: for ever.
@@ -46,29 +50,90 @@ void CheckBeta(std::optional<double> beta) {
 
 // Of `next`'s batch. Both work without the GIL.
 template <typename Next>
-py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers, Next next) {
+py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers,
+                    device::GatherStream* side_gathers, Next next) {
   client::BatchPtr batch;
   BatchSides sides;
   WithoutGil([&]() -> absl::Status {
     GR_ASSIGN_OR_RETURN(batch, next());
-    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta));
+    GR_ASSIGN_OR_RETURN(sides, BatchSides::Create(*batch, side_buffers, beta, /*describe=*/true, side_gathers));
     return absl::OkStatus();
   });
   return py::make_tuple(ColumnArrays(*batch), sides.ToPython());
 }
 
+// "cpu", "cuda" or "cuda:N". The twin is one for all, and GPUs are shared as cuda::OpenGpu says.
+absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& name) {
+  if (name == "cpu") {
+    static const auto& cpu = *new std::shared_ptr<device::Device>(device::NewCpuDevice());
+    return cpu;
+  }
+  int index = 0;
+  if (name != "cuda" &&
+      !(absl::StartsWith(name, "cuda:") && absl::SimpleAtoi(name.substr(5), &index))) {
+    return base::InvalidArgument("device must be 'cpu' or 'cuda:N', but is '", name, "'.");
+  }
+  absl::StatusOr<std::shared_ptr<device::Device>> gpu = cuda::OpenGpu(index);
+  if (gpu.ok()) return gpu;
+  return absl::Status(gpu.status().code(),
+                      absl::StrCat("Device '", name, "' cannot be used: ", gpu.status().message()));
+}
+
+// What columns of float32 and of uint8 become, by name; "" leaves them.
+device::Casts CastsOf(const std::string& float32, const std::string& uint8) {
+  const auto check = [](const char* from, const std::string& to,
+                        std::initializer_list<const char*> names) {
+    if (to.empty()) return tensor::DType::kInvalid;
+    for (const char* name : names) {
+      if (to == name) return tensor::FromName(name);
+    }
+    throw py::value_error("Columns of " + std::string(from) + " cannot be cast to '" + to + "'.");
+  };
+  return {check("float32", float32, {"bfloat16", "float16"}), check("uint8", uint8, {"float16"})};
+}
+
+// For threads that take batches at the same time.
+class LockedGathers final : public device::GatherStream {
+ public:
+  explicit LockedGathers(std::unique_ptr<device::GatherStream> gathers)
+      : gathers_(std::move(gathers)) {}
+  void AddSource(std::shared_ptr<memory::Arena> arena) override {
+    base::MutexLock lock(&mutex_);
+    gathers_->AddSource(std::move(arena));
+  }
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    base::MutexLock lock(&mutex_);
+    return gathers_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+
+ private:
+  base::Mutex mutex_;
+  const std::unique_ptr<device::GatherStream> gathers_;
+};
+
 class PyBatchSampler {
  public:
-  explicit PyBatchSampler(client::BatchSampler::Pointer sampler) : sampler_(std::move(sampler)) {}
+  PyBatchSampler(client::BatchSampler::Pointer sampler, std::shared_ptr<device::Device> device,
+                 std::unique_ptr<device::GatherStream> side_gathers)
+      : sampler_(std::move(sampler)),
+        device_(std::move(device)),
+        side_gathers_(std::move(side_gathers)) {}
   ~PyBatchSampler() {
     ReleaseGil release;  // It may have to tell the server.
     sampler_ = nullptr;
+    side_gathers_ = nullptr;
   }
 
   py::tuple Next(std::optional<double> timeout, std::optional<double> beta) {
     CheckBeta(beta);
     const absl::Time deadline = DeadlineOf(timeout);
-    return TakeBatch(beta, *side_buffers_, [&] { return sampler_->Next(deadline); });
+    return TakeBatch(beta, *side_buffers_, side_gathers_.get(),
+                     [&] { return sampler_->Next(deadline); });
+  }
+
+  py::object DeviceStats() const {
+    return device_ == nullptr ? py::object(py::none()) : ToPython(device_->stats());
   }
 
   void Close() {
@@ -78,6 +143,8 @@ class PyBatchSampler {
 
  private:
   client::BatchSampler::Pointer sampler_;
+  const std::shared_ptr<device::Device> device_;  // Null: none.
+  std::unique_ptr<device::GatherStream> side_gathers_;
   const std::shared_ptr<batch::BufferPool> side_buffers_ = batch::BufferPool::Create(/*kept=*/4);
 };
 
@@ -85,15 +152,29 @@ class PyBatchSampler {
 
 py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             int64_t prefetch, const std::string& ragged,
-                            std::optional<uint64_t> seed, int64_t max_bytes) {
+                            std::optional<uint64_t> seed, int64_t max_bytes,
+                            const std::optional<std::string>& device_name,
+                            const std::string& float32_to, const std::string& uint8_to) {
   client::BatchSamplerOptions options;
   options.table = table;
   options.request = RequestOf(batch_size, ragged, max_bytes);
   options.prefetch = prefetch;
   options.seed = seed;
+  options.casts = CastsOf(float32_to, uint8_to);
+  std::unique_ptr<device::GatherStream> side_gathers;
+  if (device_name.has_value()) {
+    WithoutGil([&]() -> absl::Status {
+      GR_ASSIGN_OR_RETURN(options.device, OpenDevice(*device_name));
+      if (options.device->gpu() < 0) return absl::OkStatus();
+      GR_ASSIGN_OR_RETURN(auto stream, options.device->NewStream(/*kept=*/4));
+      side_gathers = std::make_unique<LockedGathers>(std::move(stream));
+      return absl::OkStatus();
+    });
+  }
   auto sampler = ValueOrThrow(
       client::BatchSampler::Create([client] { return client->GetConnection(); }, options));
-  return py::cast(std::make_unique<PyBatchSampler>(std::move(sampler)));
+  return py::cast(std::make_unique<PyBatchSampler>(std::move(sampler), options.device,
+                                                   std::move(side_gathers)));
 }
 
 py::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
@@ -102,13 +183,14 @@ py::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t
   CheckBeta(beta);
   const client::BatchRequest request = RequestOf(batch_size, ragged, max_bytes);
   const absl::Time deadline = DeadlineOf(timeout);
-  return TakeBatch(beta, client->side_buffers(),
+  return TakeBatch(beta, client->side_buffers(), nullptr,
                    [&] { return client->SampleBatch(table, request, deadline); });
 }
 
 void DefineBatchSampler(py::module_& module) {
   py::class_<PyBatchSampler>(module, "BatchSampler")
       .def("Next", &PyBatchSampler::Next, py::arg("timeout"), py::arg("beta"))
+      .def("DeviceStats", &PyBatchSampler::DeviceStats)
       .def("Close", &PyBatchSampler::Close);
 }
 

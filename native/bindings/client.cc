@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/client/fork_guard.h"
 #include "pybind11/numpy.h"
 #include "pybind11/stl.h"
@@ -61,7 +62,7 @@ void DefineClient(py::module_& module) {
   py::class_<Client, ClientPtr>(module, "Client")
       .def(py::init([](const std::string& server_address) {
              ThrowIfError(client::CheckNotForked());
-             return std::make_shared<Client>(server_address);
+             return ClientPtr(new Client(server_address), PeerDelete());
            }),
            py::arg("server_address"))
       .def("data_plane",
@@ -77,7 +78,8 @@ void DefineClient(py::module_& module) {
       .def("NewSampler", &MakeSampler, py::arg("table"), py::arg("max_samples"),
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
       .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
-           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"))
+           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"),
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"))
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
            py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),

@@ -23,6 +23,9 @@ void DefineBatchSampler(pybind11::module_& module);
 void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.
 
+void DefineCuda(pybind11::module_& module);  // What there is of kernels and GPUs.
+void DefineCudaSelect(pybind11::module_& module);  // Checks and timings of selection.
+
 // After the client and the writers.
 void DefineBatchInsert(pybind11::module_& module);
 void DefineBatchAppend(pybind11::module_& module);
@@ -39,7 +42,9 @@ pybind11::object MakeSampler(const ClientPtr& client, const std::string& table, 
                              int64_t buffer_size, int64_t timeout_ms);
 pybind11::object MakeBatchSampler(const ClientPtr& client, const std::string& table,
                                   int64_t batch_size, int64_t prefetch, const std::string& ragged,
-                                  std::optional<uint64_t> seed, int64_t max_bytes);
+                                  std::optional<uint64_t> seed, int64_t max_bytes,
+                                  const std::optional<std::string>& device_name,
+                                  const std::string& float32_to, const std::string& uint8_to);
 // See BatchSampler.Next for the last two arguments and the result.
 pybind11::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             const std::string& ragged, int64_t max_bytes,

@@ -219,21 +219,25 @@ PyObject* Subscript(PyObject* self, PyObject* index) {
   return AsSlot([&]() -> PyObject* {
     const ColumnView& view = ViewBox::Of(self);
     if (!view.log) throw py::value_error("The history has not been initialised.");
-    const StepLog& log = LogBox::Of(view.log.ptr());
-    int64_t begin = 0, end = 0;
-    if (!FindRows(log, index, &begin, &end)) {
+    const py::object owned_log = view.log;
+    const StepLog& log = LogBox::Of(owned_log.ptr());
+    // Of unusual indices, and of those in error, whose text the derived class knows.
+    const auto otherwise = [&] {
       return py::handle(self).attr("_getitem")(py::handle(index)).release().ptr();
-    }
-    auto references = py::reinterpret_steal<py::object>(PyTuple_New(end - begin));
+    };
+    int64_t begin = 0, end = 0;
+    if (!FindRows(log, index, &begin, &end)) return otherwise();
+    const int64_t count = end - begin;
+    auto references = py::reinterpret_steal<py::object>(PyTuple_New(count));
     if (!references) throw py::error_already_set();
+    // Making it may have collected garbage, and so run code that has changed the log.
+    if (!FindRows(log, index, &begin, &end) || end - begin != count) return otherwise();
     for (int64_t i = begin; i < end; ++i) {
       PyObject* const row = log.rows[i].ptr();
       PyObject* const reference = static_cast<Py_ssize_t>(view.column) < PyTuple_GET_SIZE(row)
                                       ? PyTuple_GET_ITEM(row, view.column)
                                       : Py_None;
-      if (reference == Py_None) {  // An error, whose text the derived class knows.
-        return py::handle(self).attr("_getitem")(py::handle(index)).release().ptr();
-      }
+      if (reference == Py_None) return otherwise();
       Py_INCREF(reference);
       PyTuple_SET_ITEM(references.ptr(), i - begin, reference);
     }

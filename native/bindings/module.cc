@@ -1,6 +1,7 @@
 // gear_reverb._native. Its interface is described in gear_reverb/_native.pyi.
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
+#include "native/bindings/device_array.h"
 #include "native/bindings/errors.h"
 
 PYBIND11_MODULE(_native, module) {
@@ -14,9 +15,12 @@ PYBIND11_MODULE(_native, module) {
   DefineWriters(module);
   DefineStructuredWriter(module);
   DefineSampler(module);
+  DefineDeviceArray(module);
   DefineBatchSampler(module);
   DefineClient(module);
   DefineBatchInsert(module);
   DefineBatchAppend(module);
   DefineBlocks(module);
+  DefineCuda(module);
+  DefineCudaSelect(module);
 }

@@ -79,11 +79,13 @@ bool GetChild(PyObject* nest, const Node& node, Py_ssize_t i, py::object* child)
     PyErr_Clear();
     return false;
   }
+  // The size was told by a __len__ that may lie. Looking into an earlier child may have run code
+  // that has cut a list short.
   if (PyTuple_Check(nest)) {
+    if (i >= PyTuple_GET_SIZE(nest)) return false;
     *child = py::reinterpret_borrow<py::object>(PyTuple_GET_ITEM(nest, i));
     return true;
   }
-  // Looking into an earlier child may have run code that has cut the list short.
   if (i >= PyList_GET_SIZE(nest)) return false;
   *child = py::reinterpret_borrow<py::object>(PyList_GET_ITEM(nest, i));
   return true;

@@ -6,6 +6,7 @@
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/client/sampler.h"
 
 namespace py = pybind11;
@@ -32,7 +33,8 @@ py::list Concatenate(const py::tuple& info, const py::sequence& data) {
 // Thread-compatible but for Close.
 class PySampler {
  public:
-  explicit PySampler(std::unique_ptr<client::Sampler> sampler) : sampler_(std::move(sampler)) {}
+  explicit PySampler(std::unique_ptr<client::Sampler> sampler)
+      : sampler_(sampler.release(), PeerDelete()) {}
 
   py::list NextTrajectory() {
     const table::SampledItem sample = Next();
@@ -51,15 +53,16 @@ class PySampler {
     return py::make_tuple(Concatenate(info_, data), last);
   }
 
+  // A call in another thread ends with an error.
   void Close() {
-    ReleaseGil release;
-    sampler_ = nullptr;
+    if (const auto sampler = std::exchange(sampler_, nullptr)) sampler->Cancel();
   }
 
  private:
   table::SampledItem Next() {
-    if (sampler_ == nullptr) throw py::value_error("The sampler has been closed.");
-    auto sample = WithoutGil([this] { return sampler_->Next(); });
+    const std::shared_ptr<client::Sampler> sampler = sampler_;  // Close may come meanwhile.
+    if (sampler == nullptr) throw py::value_error("The sampler has been closed.");
+    auto sample = WithoutGil([&] { return sampler->Next(); });
     if (!sample.has_value()) throw py::stop_iteration();
     if (sample->item.trajectory == nullptr) throw py::value_error("The item has no data.");
     return *std::move(sample);
@@ -79,7 +82,7 @@ class PySampler {
     step_ = 0;
   }
 
-  std::unique_ptr<client::Sampler> sampler_;
+  std::shared_ptr<client::Sampler> sampler_;
   // The trajectory that is being given out.
   py::tuple info_;
   py::list columns_;

@@ -7,6 +7,7 @@
 #include "native/base/interrupt.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/checkpoint/checkpointer.h"
 #include "native/client/data_plane.h"
 #include "native/client/fork_guard.h"
@@ -48,14 +49,6 @@ bool Wait(GrpcServer& server) {
   }
 }
 
-// Joining gRPC's threads needs the GIL free: they may be on their way to Python's hooks.
-struct ReleasingDelete {
-  void operator()(GrpcServer* server) const {
-    ReleaseGil release;
-    delete server;
-  }
-};
-
 }  // namespace
 
 void DefineServer(py::module_& module) {
@@ -76,10 +69,10 @@ void DefineServer(py::module_& module) {
       },
       py::arg("path"), py::arg("directory"));
 
-  py::class_<GrpcServer, std::unique_ptr<GrpcServer, ReleasingDelete>>(module, "Server")
+  py::class_<GrpcServer, std::unique_ptr<GrpcServer, PeerDelete>>(module, "Server")
       .def(py::init([](std::vector<std::shared_ptr<table::Table>> tables, int port,
                        std::shared_ptr<Checkpointer> checkpointer) {
-             return std::unique_ptr<GrpcServer, ReleasingDelete>(
+             return std::unique_ptr<GrpcServer, PeerDelete>(
                  MakeServer(std::move(tables), port, std::move(checkpointer)).release());
            }),
            py::arg("priority_tables"), py::arg("port"), py::arg("checkpointer") = py::none())

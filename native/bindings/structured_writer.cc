@@ -10,6 +10,7 @@
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/writer/structured_writer.h"
 #include "pybind11/stl.h"
 
@@ -23,14 +24,7 @@ using writer::PatternPriority;
 using writer::StructuredConfig;
 using writer::StructuredWriter;
 
-// The writer flushes as it ends.
-struct ReleasingDelete {
-  void operator()(StructuredWriter* writer) const {
-    ReleaseGil release;
-    delete writer;
-  }
-};
-using StructuredWriterPtr = std::unique_ptr<StructuredWriter, ReleasingDelete>;
+using StructuredWriterPtr = std::unique_ptr<StructuredWriter, PeerDelete>;
 
 // Below this a step is copied faster than the GIL is released and taken again.
 constexpr size_t kReleaseGilFromBytes = 64 << 10;

@@ -13,6 +13,7 @@
 #include "native/bindings/column_steps.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/peer_delete.h"
 #include "native/writer/trajectory_writer.h"
 #include "native/writer/writer.h"
 #include "pybind11/stl.h"
@@ -31,16 +32,8 @@ using writer::Writer;
 struct ConstantChunkerOptions : ChunkerOptions {};
 struct AutoTunedChunkerOptions : ChunkerOptions {};
 
-// Both writers end their stream, and with it wait for gRPC's threads, without the GIL.
-struct ReleasingDelete {
-  template <typename T>
-  void operator()(T* writer) const {
-    ReleaseGil release;
-    delete writer;
-  }
-};
-using TrajectoryWriterPtr = std::unique_ptr<TrajectoryWriter, ReleasingDelete>;
-using WriterPtr = std::unique_ptr<Writer, ReleasingDelete>;
+using TrajectoryWriterPtr = std::unique_ptr<TrajectoryWriter, PeerDelete>;
+using WriterPtr = std::unique_ptr<Writer, PeerDelete>;
 
 // Below this a step is copied faster than the GIL is released and taken again.
 constexpr size_t kReleaseGilFromBytes = 64 << 10;

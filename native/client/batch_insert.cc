@@ -5,6 +5,7 @@
 
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/client/row_copier.h"
 #include "native/service/replay_service.h"
 #include "native/writer/item_sender.h"
 #include "native/writer/pending_items.h"
@@ -57,69 +58,104 @@ class ChunkMaker {
   uint64_t episode_id_;
 };
 
-// Inserts all of `items`; `inserted` counts them.
-absl::Status InsertItems(table::Table& table, absl::Span<table::Item> items, absl::Time deadline,
-                         int64_t* inserted) {
-  while (!items.empty()) {
+// Items on their way into a table of this process.
+class LocalInsertion {
+ public:
+  LocalInsertion(service::ReplayService& service, table::Table& table, const StackedItems& stacked)
+      : service_(service),
+        table_(table),
+        stacked_(stacked),
+        copier_(stacked.rows, service.arena()) {
+    items_.reserve(std::min<size_t>(stacked.size(), kItemsAtOnce + StackedRows::kMaxRows));
+  }
+
+  absl::Status InsertAll(absl::Time deadline) {
+    // Helpers are not kept from others while this thread waits.
     absl::Status status;
-    const int64_t count = table.InsertAtOnce(items, &status);
-    *inserted += count;
-    items.remove_prefix(count);
-    GR_RETURN_IF_ERROR(status);
-    if (items.empty()) break;
-    GR_RETURN_IF_ERROR(table.InsertOrAssign(std::move(items[0]), deadline));
-    ++*inserted;
-    items.remove_prefix(1);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status InsertHere(service::ReplayService& service, const std::string& name,
-                        const StackedRows& rows, absl::Span<const uint64_t> keys,
-                        absl::Span<const double> priorities, absl::Time deadline) {
-  GR_ASSIGN_OR_RETURN(const auto table, service.FindTable(name));
-  ChunkMaker chunks(rows);
-  std::vector<table::Item> items;
-  items.reserve(std::min<size_t>(keys.size(), kItemsAtOnce + StackedRows::kMaxRows));
-  int64_t inserted = 0;
-  int64_t bytes = 0;
-  for (int64_t begin = 0; begin < rows.size();) {
-    if (service.stopped()) return absl::UnavailableError("The server has been stopped.");
-    const int64_t end = rows.ChunkEnd(begin);
-    GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk, chunks.Make(service.arena(), begin, end));
-    chunk = service.chunks().Insert(std::move(chunk));
-    bytes += chunk->bytes();
-    for (int64_t row = begin; row < end; ++row) {
-      table::Item& item = items.emplace_back();
-      item.key = keys[row];
-      item.priority = priorities[row];
-      item.trajectory = rows.Row(chunk, row - begin);
+    copier_.WithHelp([&] { status = InsertWithoutWaiting(); });
+    while (status.ok() && (!left_.empty() || !copier_.done())) {
+      if (left_.empty()) {
+        status = InsertWithoutWaiting();
+        continue;
+      }
+      status = table_.InsertOrAssign(std::move(left_[0]), deadline);
+      if (!status.ok()) break;
+      ++inserted_;
+      left_.remove_prefix(1);
+      status = InsertAtOnce();
     }
-    begin = end;
-    if (items.size() < kItemsAtOnce && bytes < kBytesAtOnce && begin < rows.size()) continue;
-    absl::Status status = InsertItems(*table, absl::MakeSpan(items), deadline, &inserted);
-    if (absl::IsDeadlineExceeded(status)) return Expired(inserted, rows.size());
-    if (!status.ok()) return service.Explain(std::move(status));
-    items.clear();
-    bytes = 0;
+    if (absl::IsDeadlineExceeded(status)) return Expired(inserted_, stacked_.size());
+    return service_.Explain(std::move(status));
   }
-  return absl::OkStatus();
-}
 
-absl::Status SendAll(writer::ItemSender& sender, const std::string& table, const StackedRows& rows,
-                     absl::Span<const uint64_t> keys, absl::Span<const double> priorities,
-                     absl::Time deadline, int64_t* sent) {
+ private:
+  // Group by group, until all are in or the first that is left has to wait.
+  absl::Status InsertWithoutWaiting() {
+    while (left_.empty() && !copier_.done()) {
+      if (service_.stopped()) return absl::UnavailableError("The server has been stopped.");
+      GR_RETURN_IF_ERROR(TakeGroup());
+      left_ = absl::MakeSpan(items_);
+      GR_RETURN_IF_ERROR(InsertAtOnce());
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status InsertAtOnce() {
+    if (left_.empty()) return absl::OkStatus();
+    absl::Status status;
+    const int64_t count = table_.InsertAtOnce(left_, &status);
+    inserted_ += count;
+    left_.remove_prefix(count);
+    return status;
+  }
+
+  absl::Status TakeGroup() {
+    items_.clear();
+    for (int64_t bytes = 0;
+         items_.size() < kItemsAtOnce && bytes < kBytesAtOnce && !copier_.done();) {
+      GR_ASSIGN_OR_RETURN(const RowCopier::Part part, copier_.Next());
+      const storage::ChunkPtr chunk = service_.chunks().Insert(part.chunk);
+      bytes += chunk->bytes();
+      rows_.resize(part.end - part.begin);
+      stacked_.rows.Rows(chunk, absl::MakeSpan(rows_));
+      for (int64_t row = part.begin; row < part.end; ++row) {
+        table::Item& item = items_.emplace_back();
+        item.key = stacked_.keys[row];
+        item.priority = stacked_.priorities[row];
+        item.trajectory = std::move(rows_[row - part.begin]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  service::ReplayService& service_;
+  table::Table& table_;
+  const StackedItems& stacked_;
+  RowCopier copier_;
+  std::vector<table::Item> items_;  // The group,
+  absl::Span<table::Item> left_;    // and what of it is not inserted.
+  std::vector<storage::TrajectoryPtr> rows_;
+  int64_t inserted_ = 0;
+};
+
+// Sends what is not confirmed; `sent` counts that.
+absl::Status SendRest(writer::ItemSender& sender, const StackedItems& items,
+                      const std::vector<bool>& confirmed, absl::Time deadline, int64_t* sent) {
+  const StackedRows& rows = items.rows;
   ChunkMaker chunks(rows);
   for (int64_t begin = 0; begin < rows.size();) {
     const int64_t end = rows.ChunkEnd(begin);
-    GR_RETURN_IF_ERROR(sender.WaitForRoom(deadline));
-    GR_ASSIGN_OR_RETURN(const storage::ChunkPtr chunk,
-                        chunks.Make(*memory::ProcessArena(), begin, end));
+    storage::ChunkPtr chunk;
     auto user = std::make_shared<const int>();  // Until the chunk's last row.
     for (int64_t row = begin; row < end; ++row) {
+      if (confirmed[row]) continue;
       GR_RETURN_IF_ERROR(sender.WaitForRoom(deadline));
+      if (chunk == nullptr) {
+        GR_ASSIGN_OR_RETURN(chunk, chunks.Make(*memory::ProcessArena(), begin, end));
+      }
       writer::OutgoingItem outgoing;
-      outgoing.item = {keys[row], table, priorities[row], rows.Row(chunk, row - begin)};
+      outgoing.item = {items.keys[row], items.table, items.priorities[row],
+                       rows.Row(chunk, row - begin)};
       outgoing.uses.push_back({chunk, row + 1 < end ? user : std::move(user)});
       GR_RETURN_IF_ERROR(sender.Submit(std::move(outgoing)));
       ++*sent;
@@ -129,20 +165,22 @@ absl::Status SendAll(writer::ItemSender& sender, const std::string& table, const
   return sender.WaitUntilAtMost(0, 0, deadline);
 }
 
-absl::Status InsertRemotely(const std::shared_ptr<Client>& client, const std::string& table,
-                            const StackedRows& rows, absl::Span<const uint64_t> keys,
-                            absl::Span<const double> priorities, absl::Time deadline) {
-  writer::SenderOptions options;
-  options.max_in_flight_items = kMaxInFlightItems;
-  options.max_in_flight_bytes = kMaxInFlightBytes;
-  options.max_unavailable = ConnectPatience();
-  writer::ItemSender sender(client, options);
-  int64_t sent = 0;
-  absl::Status status = SendAll(sender, table, rows, keys, priorities, deadline, &sent);
-  if (absl::IsDeadlineExceeded(status)) {
-    return Expired(sent - sender.stats().in_flight_items, rows.size());
+absl::Status InsertRemotely(const std::shared_ptr<Client>& client, Connection& connection,
+                            const StackedItems& items, absl::Time deadline) {
+  ConfirmedItems confirmed(items.size());
+  absl::Status status = connection.InsertStacked(items, deadline, &confirmed);
+  int64_t count = confirmed.count;
+  if (absl::IsUnavailable(status)) {
+    writer::SenderOptions options;
+    options.max_in_flight_items = kMaxInFlightItems;
+    options.max_in_flight_bytes = kMaxInFlightBytes;
+    options.max_unavailable = ConnectPatience();
+    writer::ItemSender sender(client, options);
+    int64_t sent = 0;
+    status = SendRest(sender, items, confirmed.rows, deadline, &sent);
+    count += sent - sender.stats().in_flight_items;
   }
-  return status;
+  return absl::IsDeadlineExceeded(status) ? Expired(count, items.size()) : status;
 }
 
 }  // namespace
@@ -167,10 +205,12 @@ absl::Status InsertBatch(const std::shared_ptr<Client>& client, const std::strin
     }
   }
   GR_RETURN_IF_ERROR(CheckSignature(table, signature.get(), rows));
+  const StackedItems items{table, rows, keys, priorities};
   if (const auto service = connection->local_service()) {
-    return InsertHere(*service, table, rows, keys, priorities, deadline);
+    GR_ASSIGN_OR_RETURN(const auto destination, service->FindTable(table));
+    return LocalInsertion(*service, *destination, items).InsertAll(deadline);
   }
-  return InsertRemotely(client, table, rows, keys, priorities, deadline);
+  return InsertRemotely(client, *connection, items, deadline);
 }
 
 }  // namespace gear_reverb::client

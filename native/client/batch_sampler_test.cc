@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -57,7 +58,7 @@ class BatchSamplerTest : public ::testing::Test {
   BatchSamplerTest() { Start(); }
 
   void Insert(const std::vector<int32_t>& steps) {
-    ASSERT_TRUE(table().InsertOrAssign({++key_, 1.0, 0, {}, Steps(steps)}).ok());
+    ASSERT_TRUE(table().InsertOrAssign({++key_, 1.0, 0, UINT32_MAX, {}, Steps(steps)}).ok());
   }
   void InsertMany(int32_t from, int32_t to) {
     for (int32_t i = from; i < to; ++i) Insert({i});
@@ -65,8 +66,35 @@ class BatchSamplerTest : public ::testing::Test {
 
   BatchSampler::Pointer MakeSampler(int64_t size, int64_t prefetch,
                                     std::optional<uint64_t> seed = std::nullopt) {
-    return *BatchSampler::Create([this] { return Connect(); },
-                                 {"t", {size, batch::Ragged::kError, kNoLimit}, prefetch, seed});
+    BatchSamplerOptions options;
+    options.table = "t";
+    options.request = {size, batch::Ragged::kError, kNoLimit, std::nullopt};
+    options.prefetch = prefetch;
+    options.seed = seed;
+    return *BatchSampler::Create([this] { return Connect(); }, options);
+  }
+  BatchSampler::Pointer MakeSequence(int64_t size, const SequenceLimits& limits,
+                                     std::optional<size_t> block_bytes = std::nullopt,
+                                     int64_t prefetch = 0) {
+    BatchSamplerOptions options;
+    options.table = "t";
+    options.request = {size, batch::Ragged::kPack, kNoLimit, block_bytes};
+    options.prefetch = prefetch;
+    options.limits = limits;
+    options.polled = true;
+    return *BatchSampler::Create([this] { return Connect(); }, options);
+  }
+  // Keys are 1, 2, ... in the order of insertion.
+  static std::vector<std::vector<uint64_t>> KeysUntilTheEnd(BatchSampler& sampler) {
+    std::vector<std::vector<uint64_t>> keys;
+    while (true) {
+      const auto batch = sampler.Next(Late());
+      if (!batch.ok()) {
+        EXPECT_TRUE(absl::IsOutOfRange(batch.status())) << batch.status();
+        return keys;
+      }
+      keys.push_back((*batch)->drawn.keys);
+    }
   }
   absl::StatusOr<std::shared_ptr<Connection>> Connect() { return connection_; }
 
@@ -94,10 +122,12 @@ TEST_F(BatchSamplerTest, BatchesComeInTheOrderOfDrawing) {
 
 TEST_F(BatchSamplerTest, OptionsAreChecked) {
   const auto create = [&](int64_t size, int64_t prefetch) {
-    return std::string(BatchSampler::Create([this] { return Connect(); },
-                                            {"t", {size, {}, kNoLimit}, prefetch, {}})
-                           .status()
-                           .message());
+    BatchSamplerOptions options;
+    options.table = "t";
+    options.request.size = size;
+    options.prefetch = prefetch;
+    const auto sampler = BatchSampler::Create([this] { return Connect(); }, options);
+    return std::string(sampler.status().message());
   };
   EXPECT_THAT(create(0, 0), HasSubstr("batch_size"));
   EXPECT_THAT(create(1, -1), HasSubstr("prefetch"));
@@ -227,6 +257,113 @@ TEST_F(BatchSamplerTest, ManyThreadsTakeEveryItemOnce) {
   }
 }
 
+// A way to a server that finds no memory for what it draws.
+class NoMemory final : public Connection {
+ public:
+  std::string data_plane() const override { return "none"; }
+  bool usable() const override { return true; }
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string&,
+                                                               absl::Duration) override {
+    class Stream final : public BatchStream {
+      absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t, absl::Time) override {
+        throw std::bad_alloc();
+      }
+      void Cancel() override {}
+    };
+    return std::make_unique<Stream>();
+  }
+  std::unique_ptr<writer::InsertStream> OpenInsertStream(writer::InsertStreamEvents) override {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(const std::string&,
+                                                                 absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
+                                absl::Span<const uint64_t>) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
+    return absl::UnimplementedError("");
+  }
+};
+
+TEST_F(BatchSamplerTest, WithoutMemoryACallFailsAndTheSamplerCloses) {
+  connection_ = std::make_shared<NoMemory>();
+  for (const int64_t prefetch : {0, 2}) {
+    auto sampler = MakeSampler(2, prefetch);
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    sampler->Close();
+  }
+}
+
+TEST_F(BatchSamplerTest, ASequenceEndsAfterSoManyItemsOverAnyNumberOfStreams) {
+  for (const int64_t per_stream : {-1, 1, 3, 100}) {
+    for (const int64_t prefetch : {0, 2}) {
+      Start();
+      key_ = 0;
+      InsertMany(0, 9);
+      const auto sampler = MakeSequence(2, {5, per_stream}, std::nullopt, prefetch);
+      EXPECT_THAT(KeysUntilTheEnd(*sampler),
+                  ElementsAre(ElementsAre(1, 2), ElementsAre(3, 4), ElementsAre(5)))
+          << per_stream;
+      EXPECT_TRUE(absl::IsOutOfRange(sampler->Next(Late()).status()));
+      EXPECT_EQ(samples(), 5);
+      EXPECT_EQ(unused(), 0);
+    }
+  }
+}
+
+TEST_F(BatchSamplerTest, ASequenceEndsWithTheRestWhenTheRateLimiterTimesOut) {
+  InsertMany(0, 3);
+  SequenceLimits limits;
+  limits.rate_limiter_timeout = absl::Milliseconds(20);
+  const auto sampler = MakeSequence(2, limits);
+  EXPECT_THAT(KeysUntilTheEnd(*sampler), ElementsAre(ElementsAre(1, 2), ElementsAre(3)));
+}
+
+TEST_F(BatchSamplerTest, APolledDrawGoesOnAfterADeadline) {
+  const auto sampler = MakeSequence(2, {});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(sampler->Next(Soon()).status()));
+  InsertMany(0, 2);
+  EXPECT_TRUE(sampler->Next(Late()).ok());
+}
+
+TEST_F(BatchSamplerTest, ABlockIsWhatIsThere) {
+  InsertMany(0, 3);
+  const auto sampler = MakeSequence(5, {}, kNoLimit);
+  const auto block = sampler->Next(Late());
+  ASSERT_TRUE(block.ok()) << block.status();
+  EXPECT_THAT((*block)->drawn.keys, ElementsAre(1, 2, 3));
+}
+
+TEST_F(BatchSamplerTest, ABlockHasAboutSoManyBytes) {
+  Insert({1, 2, 3});
+  for (int32_t i = 0; i < 4; ++i) Insert({i});
+  const auto sampler = MakeSequence(5, {5}, 2 * sizeof(int32_t));
+  EXPECT_THAT(KeysUntilTheEnd(*sampler),
+              ElementsAre(ElementsAre(1), ElementsAre(2, 3), ElementsAre(4, 5)));
+}
+
+TEST_F(BatchSamplerTest, ABlockEndsWhereItemsAreNotAlike) {
+  InsertMany(0, 2);
+  const float step = 0.5;
+  const tensor::TensorView view{
+      tensor::DType::kFloat32, {1}, {reinterpret_cast<const std::byte*>(&step), sizeof(step)}};
+  const auto chunk = storage::CopyToChunk(*memory::ProcessArena(), 1, {}, {view}).value();
+  ASSERT_TRUE(table()
+                  .InsertOrAssign(
+                      {++key_, 1.0, 0, UINT32_MAX, {}, storage::TrajectoryBuilder::SliceOf(chunk, 0, 1, false)})
+                  .ok());
+  Insert({7});
+  const auto sampler = MakeSequence(4, {4}, kNoLimit);
+  EXPECT_THAT(KeysUntilTheEnd(*sampler),
+              ElementsAre(ElementsAre(1, 2), ElementsAre(3), ElementsAre(4)));
+}
+
 // A stream that gives the items it has, and counts what was asked for.
 class FakeSamples final : public SampleStream {
  public:
@@ -245,34 +382,128 @@ class FakeSamples final : public SampleStream {
   int64_t* const requested_;
 };
 
-TEST(BatchStreamOfSamplesTest, AsksForWhatIsMissingOnce) {
-  std::deque<table::SampledItem> items;
-  int64_t requested = 0;
-  const auto stream = NewBatchStreamOfSamples(std::make_unique<FakeSamples>(&items, &requested));
-  const auto add = [&](int n) {
-    for (int i = 0; i < n; ++i) items.push_back({{1, 1, 1, {}, Steps({1})}, 1, 1, false});
-  };
-  add(3);
-  EXPECT_TRUE(absl::IsDeadlineExceeded(stream->Next(5, Soon()).status()));
-  EXPECT_EQ(requested, 5);
-  EXPECT_EQ(stream->held(), 3);
-  add(2);
-  EXPECT_EQ(stream->Next(5, Late())->size(), 5u);
-  EXPECT_EQ(requested, 5);
-  EXPECT_EQ(stream->held(), 0);
-  EXPECT_TRUE(absl::IsUnimplemented(stream->Seed(1)));
-  stream->Cancel();
-  EXPECT_TRUE(absl::IsCancelled(stream->Next(1, Late()).status()));
+class BatchStreamOfSamplesTest : public ::testing::Test {
+ protected:
+  void Add(int n) {
+    for (int i = 0; i < n; ++i) items_.push_back({{1, 1, 1, UINT32_MAX, {}, Steps({1})}, 1, 1, false});
+  }
+  // Items that a draw gave; -1 if it had none by the deadline.
+  int64_t Draw(int64_t n) {
+    const auto groups = stream_->Draw(n, Soon());
+    if (absl::IsDeadlineExceeded(groups.status())) return -1;
+    EXPECT_TRUE(groups.ok()) << groups.status();
+    EXPECT_EQ(groups->size(), 1u);
+    return static_cast<int64_t>((*groups)[0].size());
+  }
+
+  std::deque<table::SampledItem> items_;
+  int64_t requested_ = 0;
+  const std::unique_ptr<BatchStream> stream_ =
+      NewBatchStreamOfSamples(std::make_unique<FakeSamples>(&items_, &requested_));
+};
+
+TEST_F(BatchStreamOfSamplesTest, AsksForWhatIsMissingOnce) {
+  EXPECT_EQ(Draw(5), -1);
+  EXPECT_EQ(requested_, 5);
+  Add(3);
+  EXPECT_EQ(Draw(5), 3);
+  EXPECT_EQ(requested_, 5);
+  Add(5);
+  EXPECT_EQ(Draw(5), 5);
+  EXPECT_EQ(requested_, 8);
+  EXPECT_TRUE(absl::IsUnimplemented(stream_->Seed(1)));
 }
 
-TEST(BatchStreamOfSamplesTest, ASmallerBatchLeavesTheRestForTheNext) {
-  std::deque<table::SampledItem> items;
-  int64_t requested = 0;
-  const auto stream = NewBatchStreamOfSamples(std::make_unique<FakeSamples>(&items, &requested));
-  for (int i = 0; i < 4; ++i) items.push_back({{1, 1, 1, {}, Steps({1})}, 1, 1, false});
-  EXPECT_FALSE(stream->Next(6, Soon()).ok());
-  EXPECT_EQ(stream->Next(3, Late())->size(), 3u);
-  EXPECT_EQ(stream->held(), 1);
+TEST_F(BatchStreamOfSamplesTest, GivesNoMoreThanIsAskedFor) {
+  EXPECT_EQ(Draw(6), -1);
+  Add(4);
+  EXPECT_EQ(Draw(3), 3);
+  EXPECT_EQ(Draw(1), 1);
+}
+
+TEST_F(BatchStreamOfSamplesTest, AsksAheadInHalves) {
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 8);
+  Add(2);
+  EXPECT_EQ(Draw(2), 2);
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 8);  // Six of them are on their way.
+  Add(4);
+  EXPECT_EQ(Draw(4), 4);
+  stream_->DrawAhead(8);
+  EXPECT_EQ(requested_, 14);
+}
+
+TEST_F(BatchStreamOfSamplesTest, CountsWhatComesAfterItWasCancelled) {
+  EXPECT_EQ(Draw(3), -1);
+  Add(2);
+  stream_->Cancel();
+  EXPECT_TRUE(absl::IsCancelled(stream_->Draw(1, Late()).status()));
+  EXPECT_EQ(stream_->End(), 2);
+  EXPECT_EQ(stream_->End(), 2);
+}
+
+// A device that has no memory as often as it is told.
+class ScarceDevice final : public device::Device {
+ public:
+  explicit ScarceDevice(int failures) : failures_(failures) {}
+  absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  device::DeviceStats stats() const override { return twin_->stats(); }
+
+ private:
+  int failures_;
+  const std::shared_ptr<device::Device> twin_ = device::NewCpuDevice();
+};
+
+class ScarceStream final : public device::GatherStream {
+ public:
+  ScarceStream(std::unique_ptr<device::GatherStream> twin, int* failures)
+      : twin_(std::move(twin)), failures_(failures) {}
+  void AddSource(std::shared_ptr<memory::Arena> arena) override { twin_->AddSource(arena); }
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    if (*failures_ > 0) {
+      --*failures_;
+      return absl::ResourceExhaustedError("no memory");
+    }
+    return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+
+ private:
+  const std::unique_ptr<device::GatherStream> twin_;
+  int* const failures_;
+};
+
+absl::StatusOr<std::unique_ptr<device::GatherStream>> ScarceDevice::NewStream(size_t kept) {
+  return std::make_unique<ScarceStream>(*twin_->NewStream(kept), &failures_);
+}
+
+TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  options.device = std::make_shared<ScarceDevice>(2);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  for (int first = 0; first < 6; first += 3) {
+    const BatchPtr batch = *sampler->Next(Late());
+    std::vector<int32_t> values(3);
+    const OnDevice& made = *batch->on_device;
+    std::memcpy(values.data(), made.output->data() + made.columns[0].offset, 12);
+    EXPECT_THAT(values, ElementsAre(first, first + 1, first + 2));
+  }
+  sampler->Close();
+  EXPECT_EQ(unused(), 0);
+}
+
+TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options{"t", {3, batch::Ragged::kError, kNoLimit}, 0, {}};
+  options.device = std::make_shared<ScarceDevice>(1);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  sampler->Close();
+  EXPECT_EQ(unused(), 3);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace gear_reverb::client {
 namespace {
 
 constexpr absl::Duration kHelloTimeout = absl::Seconds(2);
-// Of a writer that opens its stream anew: its calls may wait meanwhile.
+// Of a writer that opens its stream anew.
 constexpr absl::Duration kReopenTimeout = absl::Seconds(1);
 
 }  // namespace
@@ -99,13 +99,31 @@ std::string Client::KnownDataPlane() {
   return grpc || (local_ == nullptr && services_asked_for_.has_value()) ? "grpc" : "";
 }
 
-std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStreamEvents events) {
+absl::StatusOr<std::shared_ptr<writer::InsertStreamFactory>> Client::Reach() {
   // The server may be another than that of the last stream, with other ways to it.
   auto found = GetConnection(absl::Now() + kReopenTimeout);
-  if (found.ok()) return (*found)->OpenInsertStream(std::move(events));
-  absl::Status status = found.status();
-  if (absl::IsDeadlineExceeded(status)) status = absl::UnavailableError(status.message());
-  return NewEndedInsertStream(std::move(status), std::move(events));
+  if (absl::IsDeadlineExceeded(found.status())) {
+    return absl::UnavailableError(found.status().message());
+  }
+  return found;
+}
+
+std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStreamEvents events) {
+  const uint64_t services_seen = service::LocalServicesSeen();
+  std::shared_ptr<Connection> known;
+  {
+    base::MutexLock lock(&mutex_);
+    const DataPlane plane = plane_.value_or(DataPlane::kInProcess);
+    if (local_ != nullptr) {
+      if (local_->usable()) known = local_;
+    } else if (plane == DataPlane::kGrpc ||
+               (plane == DataPlane::kAuto && services_asked_for_ == services_seen)) {
+      known = grpc_;
+    }
+  }
+  if (known != nullptr) return known->OpenInsertStream(std::move(events));
+  return NewEndedInsertStream(absl::UnavailableError("The server was not asked for its ways yet."),
+                              std::move(events));
 }
 
 absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(
@@ -139,8 +157,9 @@ absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const Bat
     }
   }
   if (collector == nullptr) {
-    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); },
-                                                 CollectorOptions{table, {}, 2});
+    CollectorOptions options;
+    options.table = table;
+    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); }, options);
   }
   absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
   base::MutexLock lock(&mutex_);

@@ -42,7 +42,9 @@ class Client final : public writer::InsertStreamFactory,
   // The way that the last GetConnection found, if it is still there; empty if none is known.
   std::string KnownDataPlane();
 
-  // Over the way that GetConnection finds within a second.
+  // The way that GetConnection finds within a second.
+  absl::StatusOr<std::shared_ptr<writer::InsertStreamFactory>> Reach() override;
+  // Over the way that GetConnection would find without asking; else the stream has ended already.
   std::unique_ptr<writer::InsertStream> OpenInsertStream(
       writer::InsertStreamEvents events) override;
 

@@ -12,6 +12,10 @@ absl::Status BatchStream::Seed(uint64_t) {
 
 absl::Status Connection::ReportUnused(const std::string&, int64_t) { return absl::OkStatus(); }
 
+absl::Status Connection::InsertStacked(const StackedItems&, absl::Time, ConfirmedItems*) {
+  return absl::UnavailableError("Stacked items go one by one over this connection.");
+}
+
 absl::Duration ConnectPatience() {
   double seconds = 60;
   if (const char* text = std::getenv("GEAR_REVERB_CONNECT_TIMEOUT"); text != nullptr) {

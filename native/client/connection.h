@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "native/batch/drawn_batch.h"
+#include "native/storage/stacked_rows.h"
 #include "native/table/item.h"
 #include "native/writer/insert_stream.h"
 
@@ -37,35 +38,50 @@ class SampleStream {
   virtual absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) = 0;
 };
 
-// Batches of one table. Thread-compatible.
+// Items of one table, many at a time and not yet gathered. Thread-compatible but for Cancel.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
 
-  // `n` items, drawn together as far as the rate limiter lets them. DEADLINE_EXCEEDED if it did
-  // not by `deadline` (what was drawn is kept for the next call); INVALID_ARGUMENT where the items
-  // do not match; further errors as of SampleStream::Next.
-  virtual absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) = 0;
+  // Items in the order in which they were drawn, in groups of neighbours that are alike: at least
+  // one, and as many as the rate limiter lets through at once, of up to `n`, or of up to what an
+  // earlier call has asked for and not waited for. DEADLINE_EXCEEDED with the rate limiter's text
+  // if there is none by `deadline` (ask again), or for the stream's timeout; further errors as of
+  // SampleStream::Next.
+  virtual absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) = 0;
 
   // Draws of later calls take their random numbers from a generator of this seed, not from the
   // table's. UNIMPLEMENTED where the way of the data cannot carry it.
   virtual absl::Status Seed(uint64_t seed);
 
-  // Has the `n` items of the next call drawn meanwhile, where that takes a way to another process.
+  // Has up to `n` items of later calls drawn meanwhile, where that takes a way to another process.
   virtual void DrawAhead(int64_t /*n*/) {}
 
-  // Items that were drawn and are kept for the next call.
-  virtual int64_t held() const { return 0; }
-  // Cancels. How many items were drawn and not given out, those on their way included.
+  // Cancels. How many items were drawn and not given out.
   virtual int64_t End() {
     Cancel();
-    return held();
+    return 0;
   }
 
-  // Ends a waiting call, and all later ones, with CANCELLED; from any thread. Streams that are not
-  // cancellable are to be given short deadlines.
-  virtual void Cancel() {}
-  virtual bool cancellable() const { return false; }
+  // Ends a waiting call, and all later ones, with CANCELLED.
+  virtual void Cancel() = 0;
+};
+
+// Row i of `rows` as item i, with keys[i] and priorities[i].
+struct StackedItems {
+  const std::string& table;
+  const storage::StackedRows& rows;
+  absl::Span<const uint64_t> keys;
+  absl::Span<const double> priorities;
+
+  int64_t size() const { return rows.size(); }
+};
+
+// Which of such items a server has confirmed.
+struct ConfirmedItems {
+  explicit ConfirmedItems(int64_t size) : rows(size) {}
+  std::vector<bool> rows;
+  int64_t count = 0;
 };
 
 // Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; the others end with
@@ -84,10 +100,16 @@ class Connection : public writer::InsertStreamFactory {
       const std::string& table, absl::Duration rate_limiter_timeout) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
-      const std::string& table) = 0;
+      const std::string& table, absl::Duration rate_limiter_timeout) = 0;
   // Tells the table that `n` samples, drawn ahead of their use, were thrown away. Ends soon, and
   // does nothing if the server does not count them.
   virtual absl::Status ReportUnused(const std::string& table, int64_t n);
+
+  // Inserts all items, with less ado than an insert stream, and waits until they are confirmed.
+  // UNAVAILABLE where this way has no such means, or the server has gone; what is not confirmed
+  // may then go by an insert stream. DEADLINE_EXCEEDED, CANCELLED, or what the server says.
+  virtual absl::Status InsertStacked(const StackedItems& items, absl::Time deadline,
+                                     ConfirmedItems* confirmed);
 
   virtual absl::Status MutatePriorities(const std::string& table,
                                         absl::Span<const table::KeyWithPriority> updates,

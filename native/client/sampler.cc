@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "native/base/status.h"
+#include "native/client/fork_guard.h"
 
 namespace gear_reverb::client {
 
@@ -39,8 +41,13 @@ void Sampler::RequestMore() {
 }
 
 absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadline) {
+  // Long enough for the wait to ask for the host program's interrupt meanwhile.
+  constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(250);
+
+  GR_RETURN_IF_ERROR(CheckNotForked());
   if (options_.max_samples >= 0 && taken_ == options_.max_samples) return std::nullopt;
   while (true) {
+    if (cancelled_.load()) return absl::CancelledError("The sampler has been closed.");
     if (stream_ == nullptr) {
       const absl::Status opened = OpenStream();
       if (!opened.ok()) {
@@ -49,7 +56,8 @@ absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadl
       }
     }
     RequestMore();
-    absl::StatusOr<std::optional<table::SampledItem>> sample = stream_->Next(deadline);
+    const absl::Time slice_end = std::min(deadline, absl::Now() + kLookForCancelEvery);
+    absl::StatusOr<std::optional<table::SampledItem>> sample = stream_->Next(slice_end);
     if (!sample.ok()) {
       rate_limiter_timed_out_ = absl::IsDeadlineExceeded(sample.status());
       if (!absl::IsCancelled(sample.status())) stream_ = nullptr;
@@ -57,6 +65,7 @@ absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadl
       continue;
     }
     if (!sample->has_value()) {
+      if (slice_end < deadline) continue;
       return absl::DeadlineExceededError(
           absl::StrCat("No sample of table ", options_.table, " before the deadline."));
     }

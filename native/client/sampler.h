@@ -1,6 +1,7 @@
 // Draws samples of one table, a bounded number in flight, over streams that may break.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,9 +21,9 @@ struct SamplerOptions {
   absl::Duration rate_limiter_timeout = absl::InfiniteDuration();
 };
 
-// Thread-compatible. When the server is UNAVAILABLE a new stream is tried for ConnectPatience()
-// since the last sample or stream; samples in flight then are lost, as they are to Reverb's
-// clients.
+// Thread-compatible but for Cancel. When the server is UNAVAILABLE a new stream is tried for
+// ConnectPatience() since the last sample or stream; samples in flight then are lost, as they are
+// to Reverb's clients.
 class Sampler {
  public:
   // INVALID_ARGUMENT naming the option.
@@ -30,9 +31,13 @@ class Sampler {
                                                          const SamplerOptions& options);
 
   // The next sample; nullopt after `max_samples`. DEADLINE_EXCEEDED if there is none by
-  // `deadline`, or with the rate limiter's text by its timeout.
+  // `deadline`, or with the rate limiter's text by its timeout. FAILED_PRECONDITION in a forked
+  // child.
   absl::StatusOr<std::optional<table::SampledItem>> Next(
       absl::Time deadline = absl::InfiniteFuture());
+
+  // Ends a waiting Next, and all later ones, with CANCELLED; from any thread.
+  void Cancel() { cancelled_.store(true); }
 
   // Whether Next ended with DEADLINE_EXCEEDED by the rate limiter's timeout, not by `deadline`.
   bool rate_limiter_timed_out() const { return rate_limiter_timed_out_; }
@@ -50,6 +55,7 @@ class Sampler {
   int64_t in_flight_ = 0;
   Retry retry_;
   bool rate_limiter_timed_out_ = false;
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace gear_reverb::client

@@ -92,17 +92,41 @@ absl::StatusOr<std::unique_ptr<SampleStream>> ShmConnection::OpenSampleStream(
 }
 
 absl::StatusOr<std::unique_ptr<BatchStream>> ShmConnection::OpenBatchStream(
-    const std::string& table) {
+    const std::string& table, absl::Duration rate_limiter_timeout) {
   absl::StatusOr<std::shared_ptr<ShmControl>> control = OpenControl();
-  if (control.ok()) return NewShmBatchStream(*std::move(control), table);
+  if (control.ok()) return NewShmBatchStream(*std::move(control), table, rate_limiter_timeout);
   if (peer_->forced || absl::IsCancelled(control.status())) return control.status();
   LogFallback("A batch sampler goes", control.status());
-  return grpc_->OpenBatchStream(table);
+  return grpc_->OpenBatchStream(table, rate_limiter_timeout);
+}
+
+absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time deadline,
+                                          ConfirmedItems* confirmed) {
+  std::unique_ptr<ShmRowSender> sender;
+  {
+    base::MutexLock lock(&mutex_);
+    if (!idle_senders_.empty()) {
+      sender = std::move(idle_senders_.back());
+      idle_senders_.pop_back();
+    }
+  }
+  if (sender == nullptr) {
+    absl::StatusOr<std::unique_ptr<ShmRowSender>> opened = ShmRowSender::Open(*peer_);
+    // An insert stream meets the same, and knows what to do.
+    if (!opened.ok()) return absl::UnavailableError(opened.status().message());
+    sender = *std::move(opened);
+  }
+  GR_RETURN_IF_ERROR(sender->Insert(items, deadline, confirmed));
+  base::MutexLock lock(&mutex_);
+  idle_senders_.push_back(std::move(sender));
+  return absl::OkStatus();
 }
 
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
                                              absl::Span<const uint64_t> delete_keys) {
+  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
+  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -111,8 +135,6 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
       idle_.pop_back();
     }
   }
-  const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
   if (control == nullptr) {
     absl::StatusOr<std::shared_ptr<ShmControl>> opened = OpenControl();
     if (opened.ok()) control = *std::move(opened);

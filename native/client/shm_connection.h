@@ -8,6 +8,7 @@
 #include "native/base/mutex.h"
 #include "native/client/connection.h"
 #include "native/client/shm_control.h"
+#include "native/client/shm_row_sender.h"
 
 namespace gear_reverb::client {
 
@@ -31,7 +32,10 @@ class ShmConnection final : public Connection {
       writer::InsertStreamEvents events) override;
   absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) override;
-  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string& table) override;
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
+      const std::string& table, absl::Duration rate_limiter_timeout) override;
+  absl::Status InsertStacked(const StackedItems& items, absl::Time deadline,
+                             ConfirmedItems* confirmed) override;
   absl::Status ReportUnused(const std::string& table, int64_t n) override;
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
@@ -55,6 +59,8 @@ class ShmConnection final : public Connection {
   base::Mutex mutex_;
   // For priorities; one for each thread that changes some at the same time.
   std::vector<std::shared_ptr<ShmControl>> idle_ ABSL_GUARDED_BY(mutex_);
+  // For stacked items, likewise.
+  std::vector<std::unique_ptr<ShmRowSender>> idle_senders_ ABSL_GUARDED_BY(mutex_);
 };
 
 // A stream that has ended already: reports so in a thread of its own.

@@ -18,10 +18,11 @@ foreach(config IN LISTS extension_configs)
   set_target_properties(${target} PROPERTIES
     PREFIX "" OUTPUT_NAME _native SUFFIX .${abi}.so
     LIBRARY_OUTPUT_DIRECTORY ${directory}
+    LINKER_LANGUAGE CXX
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/native/version.map)
   target_include_directories(${target} SYSTEM PRIVATE ${GEAR_REVERB_PYTHON_INCLUDES})
   target_compile_definitions(${target} PRIVATE GEAR_REVERB_VERSION="${GEAR_REVERB_VERSION}")
-  target_link_libraries(${target} PRIVATE gr_client gr_server gr_dm_checkpoint)
+  target_link_libraries(${target} PRIVATE gr_client gr_server gr_dm_checkpoint gr_cuda)
   target_link_options(${target} PRIVATE
     -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--as-needed
     -Wl,-z,nodynamic-undefined-weak

@@ -1,5 +1,6 @@
 # gear_reverb_layer(NAME DEPENDS …): the library gr_NAME of native/NAME/*.cc and, with
-# GEAR_REVERB_TESTS, the program NAME_test of native/NAME/*_test.cc.
+# GEAR_REVERB_TESTS, the program NAME_test of native/NAME/*_test.cc. Kernels are native/NAME/*.cu;
+# a build without CUDA has native/NAME/*absent.cc in place of all other sources of such a layer.
 if(GEAR_REVERB_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -11,6 +12,17 @@ function(gear_reverb_layer name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(absent ${sources})
+  list(FILTER absent INCLUDE REGEX "absent\\.cc$")
+  if(absent AND GEAR_REVERB_HAS_CUDA)
+    file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/native/${name}/*.cu)
+    list(REMOVE_ITEM sources ${absent})
+    # By themselves: kernels see no library but CUDA's runtime.
+    add_library(gr_${name}_kernels OBJECT ${kernels})
+    list(APPEND sources $<TARGET_OBJECTS:gr_${name}_kernels>)
+  elseif(absent)
+    set(sources ${absent})
+  endif()
   if(sources)
     add_library(gr_${name} STATIC ${sources})
     target_link_libraries(gr_${name} PUBLIC ${LAYER_DEPENDS} Threads::Threads)

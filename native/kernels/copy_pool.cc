@@ -2,8 +2,12 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <system_error>
 #include <thread>
+
+#include "absl/strings/numbers.h"
 
 namespace gear_reverb::kernels {
 namespace {
@@ -11,6 +15,17 @@ namespace {
 std::atomic<CopyPool*> pool{nullptr};
 
 }  // namespace
+
+int CopyThreads() {
+  static const int threads = [] {
+    constexpr int kMost = 8;
+    int wanted;
+    const char* const text = std::getenv("GEAR_REVERB_GATHER_THREADS");
+    if (text != nullptr && absl::SimpleAtoi(text, &wanted) && wanted >= 1) return wanted;
+    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMost);
+  }();
+  return threads;
+}
 
 CopyPool& CopyPool::Get() {
   CopyPool* found = pool.load(std::memory_order_acquire);

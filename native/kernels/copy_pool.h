@@ -8,6 +8,10 @@
 
 namespace gear_reverb::kernels {
 
+// How many threads copy at most, the calling one included: GEAR_REVERB_GATHER_THREADS, or as many
+// as the machine has cores, 8 at most.
+int CopyThreads();
+
 // Thread-safe. Threads start when they are first wanted and then stay, asleep. One call has them at
 // a time; others do their work alone.
 class CopyPool {

@@ -2,11 +2,8 @@
 // bytes, which threads take one after another.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <thread>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "native/kernels/copy_bytes.h"
 #include "native/kernels/copy_pool.h"
 #include "native/kernels/gather.h"
@@ -14,22 +11,11 @@
 namespace gear_reverb::kernels {
 namespace {
 
-constexpr int kMostThreads = 8;
 // Below this, waking a thread costs more than it saves.
 constexpr size_t kThreadsFromBytes = size_t{1} << 20;
 constexpr size_t kBlockBytes = size_t{256} << 10;
 // Pieces of random places are cache misses: have several under way.
 constexpr size_t kAhead = 8;
-
-int ThreadsByDefault() {
-  static const int threads = [] {
-    int wanted;
-    const char* const text = std::getenv("GEAR_REVERB_GATHER_THREADS");
-    if (text != nullptr && absl::SimpleAtoi(text, &wanted) && wanted >= 1) return wanted;
-    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostThreads);
-  }();
-  return threads;
-}
 
 void CopyAll(absl::Span<const Copy> copies) {
   const size_t n = copies.size();
@@ -85,7 +71,7 @@ void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
     }
     FinishStreaming();
   };
-  const int threads = options.threads > 0 ? options.threads : ThreadsByDefault();
+  const int threads = options.threads > 0 ? options.threads : CopyThreads();
   const int helpers = static_cast<int>(std::min<size_t>(threads, blocks.size())) - 1;
   if (helpers < 1) return work();
   CopyPool::Get().Run(helpers, work);

@@ -102,6 +102,7 @@ class Arena::Impl {
   }
   std::vector<SegmentView> segments() const { return heap_.segments(); }
   uint64_t segments_version() const { return heap_.segments_version(); }
+  void KeepMemory() { heap_.KeepMemory(); }
 
  private:
   const size_t max_bytes_;
@@ -184,6 +185,7 @@ void Arena::Free(Home* home, std::byte* data, size_t size) {
 ArenaStats Arena::stats() const { return impl_->stats(); }
 std::vector<SegmentView> Arena::segments() const { return impl_->segments(); }
 uint64_t Arena::segments_version() const { return impl_->segments_version(); }
+void Arena::KeepMemory() { impl_->KeepMemory(); }
 
 const std::shared_ptr<Arena>& ProcessArena() {
   static const auto& arena =

@@ -140,6 +140,10 @@ class Arena {
   // Changes when a segment goes.
   uint64_t segments_version() const;
 
+  // From now on as with `returns_memory` false: no page goes back to the system, and no segment
+  // goes before the arena does.
+  void KeepMemory();
+
  private:
   friend struct PageRun;
   friend struct Slab;

@@ -65,6 +65,12 @@ void RunHeap::Free(PageRun* run) {
   if (returns_memory_) ReleaseIdle();
 }
 
+void RunHeap::KeepMemory() {
+  base::MutexLock lock(&mutex_);
+  returns_memory_ = false;
+  while (releasing_) released_.Wait(&mutex_);
+}
+
 RunHeap::Stats RunHeap::stats() const {
   base::MutexLock lock(&mutex_);
   return {segments_.size(), reserved_pages_ * kPageBytes, idle_pages_ * kPageBytes};
@@ -178,7 +184,7 @@ void RunHeap::ReleaseIdle() {
   releasing_ = true;
   bool released = true;
   // Some more than necessary, so that the next free does not come here again.
-  while (released && idle_pages_ > limit - limit / 4) {
+  while (released && returns_memory_ && idle_pages_ > limit - limit / 4) {
     PageRun* run = touched_runs_.Largest(kMinReleasePages);
     if (run == nullptr) break;
     RemoveFree(run);  // Nobody touches a run that is neither free nor handed out.
@@ -192,6 +198,7 @@ void RunHeap::ReleaseIdle() {
     InsertFree(Merge(run));
   }
   releasing_ = false;
+  released_.NotifyAll();
 }
 
 }  // namespace gear_reverb::memory

@@ -43,6 +43,8 @@ class RunHeap {
   };
   Stats stats() const;
   std::vector<SegmentView> segments() const;
+  // See Arena. Waits for what is just being given back.
+  void KeepMemory();
   // Changes when a segment goes.
   uint64_t segments_version() const { return segments_version_.load(std::memory_order_acquire); }
 
@@ -61,9 +63,10 @@ class RunHeap {
   Arena* const arena_;
   const size_t segment_pages_;
   const bool shareable_;
-  const bool returns_memory_;
 
   mutable base::Mutex mutex_;
+  base::CondVar released_;
+  bool returns_memory_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint32_t, std::unique_ptr<Segment>> segments_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> segments_version_{0};
   uint32_t next_segment_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "absl/strings/str_cat.h"
 #include "native/memory/poison.h"
@@ -81,7 +82,15 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(uint32_t id, size_t bytes,
     // Advice: without huge pages the segment works as well.
     (void)madvise(static_cast<char*>(base) + small_bytes, bytes - small_bytes, MADV_HUGEPAGE);
   }
-  return std::unique_ptr<Segment>(new Segment(id, fd, static_cast<std::byte*>(base), bytes));
+  try {
+    return std::unique_ptr<Segment>(new Segment(id, fd, static_cast<std::byte*>(base), bytes));
+  } catch (const std::bad_alloc&) {  // What is known of its pages is large, too.
+    errno = ENOMEM;
+    const absl::Status status = Refused("calloc", bytes);
+    munmap(base, bytes);
+    if (fd >= 0) close(fd);
+    return status;
+  }
 }
 
 Segment::Segment(uint32_t id, int fd, std::byte* base, size_t bytes)

@@ -78,6 +78,12 @@ int64_t RateLimiter::SampleAllowance(int64_t limit) const {
   return yes;
 }
 
+int64_t RateLimiter::InsertAllowance(int64_t limit) const {
+  // CanInsert never becomes true again as n grows.
+  while (limit > 0 && !CanInsert(limit)) limit /= 2;
+  return std::max<int64_t>(limit, 0);
+}
+
 std::string RateLimiter::WhyNotSample(int64_t n) const {
   if (CanSample(n)) return "";
   if (size() < options_.min_size_to_sample) {

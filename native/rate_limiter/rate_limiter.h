@@ -37,6 +37,9 @@ class RateLimiter {
   bool CanInsert(int64_t n) const;
   // The largest n <= `limit` that CanSample allows; 0 if none.
   int64_t SampleAllowance(int64_t limit) const;
+  // Some n <= `limit` that CanInsert allows, and every smaller number too; 0 only if it allows
+  // none.
+  int64_t InsertAllowance(int64_t limit) const;
 
   void CountInsert(int64_t n) { counts_.inserts += n; }
   void CountSample(int64_t n) { counts_.samples += n; }

@@ -61,6 +61,14 @@ absl::Status CheckedSelector::Erase(absl::Span<const Slot> slots) {
   return absl::OkStatus();
 }
 
+absl::Status CheckedSelector::Replace(absl::Span<const Slot> slots,
+                                      absl::Span<const double> priorities) {
+  GR_RETURN_IF_ERROR(CheckPriorities(slots, priorities, *this));
+  GR_RETURN_IF_ERROR(held_.CheckHeld(slots));
+  DoReplace(slots, priorities);
+  return absl::OkStatus();
+}
+
 absl::Status CheckedSelector::Sample(base::Philox& random, absl::Span<Draw> draws) const {
   if (size() == 0) return base::FailedPrecondition("Cannot sample from an empty selector.");
   DoSample(random, draws);

@@ -17,6 +17,7 @@ class CheckedSelector : public Selector {
   absl::Status Insert(absl::Span<const Slot> slots, absl::Span<const double> priorities) final;
   absl::Status Update(absl::Span<const Slot> slots, absl::Span<const double> priorities) final;
   absl::Status Erase(absl::Span<const Slot> slots) final;
+  absl::Status Replace(absl::Span<const Slot> slots, absl::Span<const double> priorities) final;
   absl::Status Sample(base::Philox& random, absl::Span<Draw> draws) const final;
   void Clear() final;
   size_t size() const final { return held_.size(); }
@@ -29,6 +30,10 @@ class CheckedSelector : public Selector {
   virtual void DoUpdate(absl::Span<const Slot> slots, absl::Span<const double> priorities) = 0;
   // The slots are distinct.
   virtual void DoErase(absl::Span<const Slot> slots) = 0;
+  virtual void DoReplace(absl::Span<const Slot> slots, absl::Span<const double> priorities) {
+    DoErase(slots);
+    DoInsert(slots, priorities);
+  }
   // The selector is not empty.
   virtual void DoSample(base::Philox& random, absl::Span<Draw> draws) const = 0;
   virtual void DoClear() = 0;

@@ -91,6 +91,17 @@ TEST_P(SelectorTest, FollowsTheModelAndBatchEqualsSequence) {
           ASSERT_TRUE(single->Update({&slots[i], 1}, {&priorities[i], 1}).ok());
           model.Update(slots[i], priorities[i]);
         }
+      } else if (kind < 75) {
+        slots = model.Slots();
+        std::shuffle(slots.begin(), slots.end(), random);
+        slots.resize(std::min(slots.size(), below(12)));
+        for (size_t i = 0; i < slots.size(); ++i) priorities.push_back(priority());
+        ASSERT_TRUE(batch->Replace(slots, priorities).ok());
+        for (size_t i = 0; i < slots.size(); ++i) {
+          ASSERT_TRUE(single->Replace({&slots[i], 1}, {&priorities[i], 1}).ok());
+          model.Erase(slots[i]);
+          model.Insert(slots[i], priorities[i]);
+        }
       } else if (kind < 99) {
         slots = model.Slots();
         std::shuffle(slots.begin(), slots.end(), random);
@@ -120,6 +131,17 @@ TEST_P(SelectorTest, FollowsTheModelAndBatchEqualsSequence) {
       }
     }
   }
+}
+
+TEST_P(SelectorTest, TellsWhatGoesOutNextWhereThatIsCertain) {
+  auto selector = Make();
+  ASSERT_TRUE(selector->Insert({5, 2, 9}, {1.0, 3.0, 2.0}).ok());
+  ASSERT_TRUE(selector->Replace({5}, {1.0}).ok());
+  EXPECT_TRUE(selector->NextOut({}));
+  Slots slots(2);
+  const bool fifo = std::holds_alternative<FifoOptions>(GetParam());
+  ASSERT_EQ(selector->NextOut(absl::MakeSpan(slots)), fifo);
+  EXPECT_EQ(slots, fifo ? (Slots{2, 9}) : Slots(2));
 }
 
 TEST_P(SelectorTest, DrawsDependOnlyOnStateAndSeed) {

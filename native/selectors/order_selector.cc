@@ -9,6 +9,16 @@ SelectorOptions OrderSelector::options() const {
   return LifoOptions{};
 }
 
+bool OrderSelector::NextOut(absl::Span<Slot> slots) const {
+  if (pick_ == Pick::kYoungest) return slots.empty();
+  Slot next = oldest_;
+  for (Slot& slot : slots) {
+    slot = next;
+    next = links_[next].younger;
+  }
+  return true;
+}
+
 void OrderSelector::DoInsert(absl::Span<const Slot> slots, absl::Span<const double>) {
   for (const Slot slot : slots) {
     links_[slot] = {youngest_, kNoSlot};

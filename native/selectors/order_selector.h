@@ -12,6 +12,7 @@ class OrderSelector final : public CheckedSelector {
   explicit OrderSelector(Pick pick) : pick_(pick) {}
 
   SelectorOptions options() const override;
+  bool NextOut(absl::Span<Slot> slots) const override;
 
  protected:
   void DoReserve(size_t count, size_t) override { links_.Reserve(count); }

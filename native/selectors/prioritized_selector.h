@@ -24,6 +24,9 @@ class PrioritizedSelector final : public CheckedSelector {
   void DoInsert(absl::Span<const Slot> slots, absl::Span<const double> priorities) override;
   void DoUpdate(absl::Span<const Slot> slots, absl::Span<const double> priorities) override;
   void DoErase(absl::Span<const Slot> slots) override;
+  void DoReplace(absl::Span<const Slot> slots, absl::Span<const double> priorities) override {
+    DoUpdate(slots, priorities);
+  }
   void DoSample(base::Philox& random, absl::Span<Draw> draws) const override;
   void DoClear() override;
 

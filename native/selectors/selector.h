@@ -60,9 +60,15 @@ class Selector {
   virtual absl::Status Update(absl::Span<const Slot> slots,
                               absl::Span<const double> priorities) = 0;
   virtual absl::Status Erase(absl::Span<const Slot> slots) = 0;
+  // Erase, then Insert, of distinct slots that are present.
+  virtual absl::Status Replace(absl::Span<const Slot> slots,
+                               absl::Span<const double> priorities) = 0;
 
   // Fills `draws`, with replacement, without changing the selector. FAILED_PRECONDITION when empty.
   virtual absl::Status Sample(base::Philox& random, absl::Span<Draw> draws) const = 0;
+  // Fills `slots`, no more than are present, with what would be drawn if each were erased before
+  // the next draw and others were inserted in between. False where that cannot be told.
+  virtual bool NextOut(absl::Span<Slot> slots) const { return slots.empty(); }
 
   virtual void Clear() = 0;
   virtual size_t size() const = 0;

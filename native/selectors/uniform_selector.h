@@ -19,6 +19,7 @@ class UniformSelector final : public CheckedSelector {
   void DoErase(absl::Span<const Slot> slots) override {
     for (const Slot slot : slots) slots_.Erase(slot);
   }
+  void DoReplace(absl::Span<const Slot>, absl::Span<const double>) override {}
   void DoSample(base::Philox& random, absl::Span<Draw> draws) const override {
     slots_.Sample(random, draws);
   }

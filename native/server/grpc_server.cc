@@ -6,6 +6,7 @@
 #include "grpcpp/grpcpp.h"
 #include "native/base/mutex.h"
 #include "native/base/status.h"
+#include "native/memory/fork_guard.h"
 #include "native/rpc/methods.h"
 #include "native/server/reactors.h"
 #include "native/server/shm_server.h"
@@ -143,12 +144,19 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Create(
   return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(impl)));
 }
 
-GrpcServer::GrpcServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-GrpcServer::~GrpcServer() = default;
+GrpcServer::GrpcServer(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)), generation_(memory::ForkGeneration()) {}
+GrpcServer::~GrpcServer() {
+  if (foreign()) (void)impl_.release();  // Its threads are the parent's.
+}
+
+bool GrpcServer::foreign() const { return memory::ForkGeneration() != generation_; }
 
 int GrpcServer::port() const { return impl_->port(); }
 service::ReplayService& GrpcServer::service() const { return impl_->service(); }
-void GrpcServer::Stop() { impl_->Stop(); }
+void GrpcServer::Stop() {
+  if (!foreign()) impl_->Stop();
+}
 bool GrpcServer::Wait(absl::Duration timeout) { return impl_->Wait(timeout); }
 
 }  // namespace gear_reverb::server

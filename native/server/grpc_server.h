@@ -1,6 +1,7 @@
 // The gRPC face of a ReplayService: Reverb's service and our own on one port.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -22,7 +23,7 @@ class GrpcServer {
   // INVALID_ARGUMENT for a port out of range, UNAVAILABLE if the port cannot be had.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Create(
       std::shared_ptr<service::ReplayService> service, const GrpcServerOptions& options);
-  // Stops.
+  // Stops; does nothing in a forked child, as does Stop.
   ~GrpcServer();
 
   int port() const;
@@ -36,7 +37,11 @@ class GrpcServer {
  private:
   class Impl;
   explicit GrpcServer(std::unique_ptr<Impl> impl);
+  // Whether this process is a fork of the server's.
+  bool foreign() const;
+
   std::unique_ptr<Impl> impl_;
+  const uint64_t generation_;
 };
 
 }  // namespace gear_reverb::server

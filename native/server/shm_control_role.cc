@@ -1,6 +1,7 @@
 // Samples, as leases on places in the arena, and new priorities.
 #include <algorithm>
 #include <deque>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,9 @@ using shm::MessageType;
 constexpr int64_t kMaxDraw = 64;
 constexpr size_t kMaxRequests = 1024;
 constexpr size_t kMaxLeases = size_t{1} << 20;
+constexpr size_t kMaxLentItems = size_t{1} << 24;
+// After so many another session has its turn.
+constexpr int kDrawsATurn = 64;
 
 class ControlRole final : public ShmRole {
  public:
@@ -45,10 +49,7 @@ class ControlRole final : public ShmRole {
     return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
   }
 
-  absl::StatusOr<bool> Work() override {
-    Draw();
-    return false;
-  }
+  absl::StatusOr<bool> Work() override { return Draw(); }
 
   void OnEnded() override { StopDrawing(); }
 
@@ -94,16 +95,18 @@ class ControlRole final : public ShmRole {
     return absl::OkStatus();
   }
 
-  // Serves requests until none is left, a draw has to wait, or the client is slow to read.
-  void Draw() {
-    while (!session_.congested()) {
+  // Serves requests until none is left, a draw has to wait, or the client is slow to read; or until
+  // the turn is over (true).
+  bool Draw() {
+    for (int draws = 0; !session_.congested(); ++draws) {
+      if (draws == kDrawsATurn) return true;
       std::shared_ptr<table::Table> table;
       int64_t n;
       absl::Duration timeout;
       std::shared_ptr<base::Philox> random;
       {
         base::MutexLock lock(&mutex_);
-        if (drawing_ || stopped_ || requests_.empty()) return;
+        if (drawing_ || stopped_ || requests_.empty()) return false;
         const shm::DrawRequest& request = requests_.front();
         if (absl::Status found = FindTable(request.table); !found.ok()) {
           session_.Send(StatusFrame(MessageType::kFailed, found));
@@ -136,8 +139,9 @@ class ControlRole final : public ShmRole {
         cancel = stopped_;
       }
       if (cancel) table->Cancel(id);
-      return;  // OnSampled goes on.
+      return false;  // OnSampled goes on.
     }
+    return false;
   }
 
   absl::Status FindTable(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -149,9 +153,13 @@ class ControlRole final : public ShmRole {
 
   void OnSampled(absl::StatusOr<std::vector<table::SampledItem>> samples) {
     if (samples.ok()) {
-      if (absl::Status sent = SendDrawn(*samples); !sent.ok()) {
-        session_.EndWith(StatusFrame(MessageType::kRefused, sent));
+      absl::Status sent;
+      try {
+        sent = SendDrawn(*samples);
+      } catch (const std::bad_alloc&) {
+        sent = OutOfMemory();
       }
+      if (!sent.ok()) session_.Refuse(sent);
     } else {
       session_.Send(StatusFrame(MessageType::kFailed, service_->Explain(samples.status())));
     }
@@ -166,11 +174,11 @@ class ControlRole final : public ShmRole {
       }
       if (in_call_) return;  // Draw goes on by itself.
     }
-    Draw();
+    if (Draw()) session_.Schedule();
   }
 
   absl::Status SendDrawn(absl::Span<const table::SampledItem> items) {
-    if (leases_.size() >= kMaxLeases) {
+    if (leases_.size() >= kMaxLeases || leases_.num_items() + items.size() > kMaxLentItems) {
       return absl::ResourceExhaustedError("Too many leases are outstanding.");
     }
     for (const table::SampledItem& item : items) {
@@ -181,10 +189,7 @@ class ControlRole final : public ShmRole {
     const uint64_t lease = leases_.Add(items);
     std::string body;
     absl::flat_hash_set<uint32_t> segments;
-    shm::EncodeDrawn(lease, items, &body, &segments);
-    if (body.size() > shm::kMaxBodyBytes) {
-      return absl::ResourceExhaustedError("The description of the items is too long.");
-    }
+    GR_RETURN_IF_ERROR(shm::EncodeDrawn(lease, items, shm::kMaxBodyBytes, &body, &segments));
     GR_RETURN_IF_ERROR(segments_.Share(segments));
     session_.Send(shm::MakeFrame(MessageType::kDrawn, body));
     return absl::OkStatus();

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/base/pause.h"
 #include "native/base/status.h"
 #include "native/base/timer.h"
 #include "native/server/shm_record_reader.h"
@@ -10,10 +11,6 @@
 #include "native/service/insert_session.h"
 #include "native/shm/insert_records.h"
 #include "native/shm/ring.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace gear_reverb::server {
 namespace {
@@ -30,12 +27,6 @@ constexpr size_t kPublishBytes = size_t{256} << 10;
 constexpr auto kConfirmEvery = std::chrono::microseconds(50);
 // How long to look out for more before going to sleep.
 constexpr auto kPollFor = std::chrono::microseconds(50);
-
-void Pause() {
-#if defined(__x86_64__)
-  _mm_pause();
-#endif
-}
 
 class InsertRole final : public ShmRole {
  public:
@@ -106,8 +97,8 @@ class InsertRole final : public ShmRole {
             records_.Step(ring_->data(), std::min(readable, kPublishBytes) - part, &consumed));
         ring_->Advance(consumed);
         part += consumed;
-        if (event == RecordReader::Event::kItem) {
-          GR_RETURN_IF_ERROR(AddItem());
+        if (event == RecordReader::Event::kItem || event == RecordReader::Event::kRows) {
+          GR_RETURN_IF_ERROR(event == RecordReader::Event::kItem ? AddItem() : AddRows());
           full = items_.empty() && Full();
         }
         closed_ = event == RecordReader::Event::kClose;
@@ -126,22 +117,57 @@ class InsertRole final : public ShmRole {
     GR_ASSIGN_OR_RETURN(
         shm::ItemRecord record,
         shm::DecodeItem(records_.body(), [this](uint64_t key) { return inserts_.FindChunk(key); }));
-    service::InsertSession::NewItem item;
-    GR_ASSIGN_OR_RETURN(item.table, inserts_.FindTable(std::string(record.table)));
-    item.insertion.item.key = record.key;
-    item.insertion.item.priority = record.priority;
-    item.insertion.item.trajectory = std::move(record.trajectory);
-    item.insertion.done = [this, weak = session_.weak_from_this(),
-                           key = record.key](absl::Status status) {
-      if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
-    };
+    table::Item item;
+    item.key = record.key;
+    item.priority = record.priority;
+    item.trajectory = std::move(record.trajectory);
+    GR_ASSIGN_OR_RETURN(auto table, inserts_.FindTable(std::string(record.table)));
     GR_RETURN_IF_ERROR(inserts_.KeepOnly(record.keep_chunk_keys));
-    items_.push_back(std::move(item));
+    Add(std::move(table), std::move(item));
     if (items_.size() >= kItemsAtOnce) {
       AddItems();
       ConfirmIfDue();
     }
     return absl::OkStatus();
+  }
+
+  // A chunk's rows go in at once, as far as they may; the rest as other items do.
+  absl::Status AddRows() {
+    AddItems();
+    shm::RowsRecord& rows = records_.rows();
+    GR_ASSIGN_OR_RETURN(const auto table, inserts_.FindTable(std::string(rows.table)));
+    const storage::ChunkPtr chunk = records_.TakeChunk();
+    if (inserts_.service().chunks().Insert(chunk) != chunk) {
+      return base::InvalidArgument("There is another chunk ", chunk->key(), ".");
+    }
+    std::vector<storage::TrajectoryPtr> trajectories(rows.keys.size());
+    storage::TrajectoryBuilder::SlicesOf(chunk, rows.row_steps, rows.squeeze,
+                                         absl::MakeSpan(trajectories));
+    std::vector<table::Item> items(rows.keys.size());
+    for (size_t i = 0; i < items.size(); ++i) {
+      items[i].key = rows.keys[i];
+      items[i].priority = rows.priorities[i];
+      items[i].trajectory = std::move(trajectories[i]);
+    }
+    absl::Status status;
+    const int64_t done = table->InsertAtOnce(absl::MakeSpan(items), &status);
+    if (!status.ok()) return inserts_.service().Explain(std::move(status));
+    {
+      base::MutexLock lock(&mutex_);
+      confirmed_.insert(confirmed_.end(), rows.keys.begin(), rows.keys.begin() + done);
+    }
+    for (size_t i = done; i < items.size(); ++i) Add(table, std::move(items[i]));
+    AddItems();
+    ConfirmIfDue();
+    return absl::OkStatus();
+  }
+
+  void Add(std::shared_ptr<table::Table> table, table::Item item) {
+    const auto done = [this, weak = session_.weak_from_this(),
+                       key = item.key](absl::Status status) {
+      if (const auto session = weak.lock()) OnItemDone(key, std::move(status));
+    };
+    items_.push_back({std::move(table), {std::move(item), done}});
   }
 
   void AddItems() {
@@ -197,7 +223,7 @@ class InsertRole final : public ShmRole {
     const auto until = base::SteadyNow() + kPollFor;
     bool found = false;
     while (!found && base::SteadyNow() < until) {
-      for (int i = 0; i < 32; ++i) Pause();
+      for (int i = 0; i < 32; ++i) base::Pause();
       const absl::StatusOr<size_t> readable = ring_->Readable();
       found = !readable.ok() || *readable > 0;
     }

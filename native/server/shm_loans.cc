@@ -16,6 +16,7 @@ uint64_t Leases::Add(absl::Span<const table::SampledItem> items) {
   trajectories.reserve(items.size());
   for (const table::SampledItem& item : items) trajectories.push_back(item.item.trajectory);
   base::MutexLock lock(&mutex_);
+  num_items_ += trajectories.size();
   leases_.emplace(++last_, std::move(trajectories));
   return last_;
 }
@@ -26,6 +27,7 @@ void Leases::Release(absl::Span<const uint64_t> ids) {
   for (uint64_t id : ids) {
     const auto found = leases_.find(id);
     if (found == leases_.end()) continue;
+    num_items_ -= found->second.size();
     released.push_back(std::move(found->second));
     leases_.erase(found);
   }
@@ -34,6 +36,11 @@ void Leases::Release(absl::Span<const uint64_t> ids) {
 size_t Leases::size() const {
   base::MutexLock lock(&mutex_);
   return leases_.size();
+}
+
+size_t Leases::num_items() const {
+  base::MutexLock lock(&mutex_);
+  return num_items_;
 }
 
 absl::Status SharedSegments::Share(const absl::flat_hash_set<uint32_t>& needed) {

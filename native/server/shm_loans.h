@@ -23,6 +23,8 @@ class Leases {
   // Ids that are none are ignored.
   void Release(absl::Span<const uint64_t> ids);
   size_t size() const;
+  // Of all leases, an item counted as often as it was lent.
+  size_t num_items() const;
 
  private:
   using Trajectories = std::vector<storage::TrajectoryPtr>;
@@ -30,6 +32,7 @@ class Leases {
   mutable base::Mutex mutex_;
   uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<uint64_t, Trajectories> leases_ ABSL_GUARDED_BY(mutex_);
+  size_t num_items_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Which of the arena's segments the client has. Used by one draw at a time.

@@ -38,7 +38,8 @@ absl::StatusOr<RecordReader::Event> RecordReader::Read(Source& source) {
   body_.append(reinterpret_cast<const char*>(source.Take(bytes)), bytes);
   if (body_.size() < header_.bytes) return Event::kNeedMore;
   switch (static_cast<shm::RecordKind>(header_.kind)) {
-    case shm::RecordKind::kChunk: return ReadChunk(source);
+    case shm::RecordKind::kChunk:
+    case shm::RecordKind::kRows: return ReadChunk(source);
     case shm::RecordKind::kItem: header_bytes_ = 0; return Event::kItem;
     case shm::RecordKind::kClose: header_bytes_ = 0; return Event::kClose;
   }
@@ -46,29 +47,48 @@ absl::StatusOr<RecordReader::Event> RecordReader::Read(Source& source) {
 }
 
 absl::StatusOr<RecordReader::Event> RecordReader::ReadChunk(Source& source) {
+  const bool is_rows = header_.kind == static_cast<uint32_t>(shm::RecordKind::kRows);
   if (!in_payload_) {
-    GR_ASSIGN_OR_RETURN(chunk_, shm::DecodeChunk(body_));
-    columns_.clear();
-    for (const shm::ChunkRecord::Column& column : chunk_.columns) {
-      GR_ASSIGN_OR_RETURN(memory::Block block, session_.service().arena().Allocate(column.bytes));
-      columns_.push_back({column.dtype, column.shape, std::move(block)});
+    if (is_rows) {
+      GR_ASSIGN_OR_RETURN(rows_, shm::DecodeRows(body_));
+      chunk_ = std::move(rows_.chunk);
+    } else {
+      GR_ASSIGN_OR_RETURN(chunk_, shm::DecodeChunk(body_));
     }
+    columns_.clear();
     in_payload_ = true;
-    column_ = filled_ = 0;
   }
-  for (; column_ < columns_.size(); ++column_, filled_ = 0) {
-    memory::Block& block = columns_[column_].data;
-    const size_t bytes = std::min(source.bytes, block.size() - filled_);
-    if (bytes > 0) block.Write(filled_, {source.Take(bytes), bytes});
-    filled_ += bytes;
-    if (filled_ < block.size()) return Event::kNeedMore;
-  }
+  GR_ASSIGN_OR_RETURN(const bool complete, ReadColumns(source));
+  if (!complete) return Event::kNeedMore;
   in_payload_ = false;
   header_bytes_ = 0;
   GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk, storage::Chunk::Create(chunk_.key, chunk_.range,
                                                                       std::exchange(columns_, {})));
+  if (is_rows) {
+    rows_chunk_ = std::move(chunk);
+    return Event::kRows;
+  }
   session_.AddChunk(std::move(chunk));
   return Event::kChunk;
+}
+
+// A column gets its memory when its first byte is there: who claims much has to send much.
+absl::StatusOr<bool> RecordReader::ReadColumns(Source& source) {
+  while (true) {
+    if (!columns_.empty()) {
+      memory::Block& block = columns_.back().data;
+      const size_t bytes = std::min(source.bytes, block.size() - filled_);
+      if (bytes > 0) block.Write(filled_, {source.Take(bytes), bytes});
+      filled_ += bytes;
+      if (filled_ < block.size()) return false;
+    }
+    if (columns_.size() == chunk_.columns.size()) return true;
+    const shm::ChunkRecord::Column& next = chunk_.columns[columns_.size()];
+    if (next.bytes > 0 && source.bytes == 0) return false;
+    GR_ASSIGN_OR_RETURN(memory::Block block, session_.service().arena().Allocate(next.bytes));
+    columns_.push_back({next.dtype, next.shape, std::move(block)});
+    filled_ = 0;
+  }
 }
 
 }  // namespace gear_reverb::server

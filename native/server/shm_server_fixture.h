@@ -139,6 +139,26 @@ class ShmServerTest : public ::testing::Test {
     return ChunkBytes(*chunk) + ItemBytes(key, chunk);
   }
 
+  // Items `first`, `first` + 1, … of one step each, their keys as their values, and one chunk.
+  static std::string RowsBytes(uint64_t chunk_key, uint64_t first, int64_t count,
+                               const std::string& table = "t", double priority = 1) {
+    std::vector<int32_t> values(count);
+    std::vector<uint64_t> keys(count);
+    for (int64_t i = 0; i < count; ++i) {
+      values[i] = static_cast<int32_t>(first + i);
+      keys[i] = first + i;
+    }
+    const tensor::TensorView column{
+        tensor::DType::kInt32,
+        {count},
+        {reinterpret_cast<const std::byte*>(values.data()), values.size() * sizeof(int32_t)}};
+    std::string bytes;
+    shm::EncodeRows(chunk_key, {}, {&column, 1}, table, 1, false, keys,
+                    std::vector<double>(count, priority), &bytes);
+    bytes.append(reinterpret_cast<const char*>(column.data.data()), column.data.size());
+    return bytes;
+  }
+
   // Straight into the table, through the service's arena.
   void Insert(uint64_t key, int64_t steps = 1) {
     Writer writer(*this);

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -11,6 +12,53 @@ namespace gear_reverb::server {
 namespace {
 
 using ::testing::HasSubstr;
+
+TEST_F(ShmServerTest, RowsGoInTogetherAndAreConfirmed) {
+  Writer writer(*this);
+  writer.Write(NewItem(1));
+  writer.Write(RowsBytes(70, 100, 5000));  // More than the ring has room for.
+  writer.Write(RowsBytes(71, 10000, 3));
+  writer.Write(NewItem(2));
+  EXPECT_EQ(writer.WaitForConfirmed(5005), 5005u);
+  const auto samples = table_->Snapshot().items;
+  ASSERT_EQ(samples.size(), 5005u);
+  EXPECT_EQ(samples[0].key, 1u);
+  EXPECT_EQ(samples[5004].key, 2u);
+  for (const table::Item& item : samples) {
+    int32_t value;
+    storage::Gather(item.trajectory->columns[0], reinterpret_cast<std::byte*>(&value));
+    ASSERT_EQ(static_cast<uint64_t>(value), item.key);
+  }
+}
+
+TEST_F(ShmServerTest, RowsWaitForTheRateLimiter) {
+  Start({1, 1, 0, 10});
+  Writer writer(*this);
+  writer.Write(RowsBytes(70, 1, 25));
+  writer.Write(RowsBytes(71, 26, 5));
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+  EXPECT_EQ(table_->Sample(10)->size(), 10u);
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+  EXPECT_EQ(table_->Sample(10)->size(), 10u);
+  EXPECT_EQ(writer.WaitForConfirmed(10), 10u);
+}
+
+TEST_F(ShmServerTest, RowsThatCannotGoInEndTheStream) {
+  const auto end_of = [this](const std::string& bytes) {
+    Writer writer(*this);
+    writer.Write(bytes);
+    return writer.peer.End();
+  };
+  EXPECT_TRUE(absl::IsNotFound(end_of(RowsBytes(70, 1, 3, "other"))));
+  EXPECT_TRUE(absl::IsInvalidArgument(end_of(RowsBytes(70, 1, 3, "t", -INFINITY))));
+  EXPECT_EQ(table_->size(), 0);
+  EXPECT_TRUE(Eventually([this] { return service_->chunks().size() == 0; }));
+  Writer writer(*this);
+  writer.Write(RowsBytes(70, 1, 3));
+  EXPECT_EQ(writer.WaitForConfirmed(3), 3u);
+  EXPECT_THAT(std::string(end_of(RowsBytes(70, 4, 3)).message()), HasSubstr("another chunk 70"));
+  EXPECT_EQ(table_->size(), 3);
+}
 
 TEST_F(ShmServerTest, ItemsGoInAndAreConfirmed) {
   Writer writer(*this);

@@ -1,5 +1,6 @@
 #include "native/server/shm_session.h"
 
+#include <new>
 #include <utility>
 
 #include "native/base/status.h"
@@ -22,6 +23,8 @@ std::string StatusFrame(shm::MessageType type, const absl::Status& status) {
   return shm::MakeFrame(type, shm::EncodeStatus(status));
 }
 
+absl::Status OutOfMemory() { return absl::ResourceExhaustedError("The server is out of memory."); }
+
 ShmSession::ShmSession(ShmServer* server, uint64_t id,
                        std::shared_ptr<service::ReplayService> service, shm::Socket socket)
     : server_(server), id_(id), service_(std::move(service)), socket_(std::move(socket)) {}
@@ -37,7 +40,12 @@ void ShmSession::Run() {
     running_ = true;
     run_again_ = false;
   }
-  const absl::StatusOr<bool> more = RunRole();
+  absl::StatusOr<bool> more;
+  try {
+    more = RunRole();
+  } catch (const std::bad_alloc&) {
+    more = OutOfMemory();
+  }
   if (!more.ok()) End(more.status());
   base::MutexLock lock(&mutex_);
   running_ = false;
@@ -60,13 +68,17 @@ void ShmSession::ArmLocked(bool at_once) {
 }
 
 absl::StatusOr<bool> ShmSession::RunRole() {
+  absl::Status flushed;
   {
     base::MutexLock lock(&mutex_);
-    GR_RETURN_IF_ERROR(outbox_.Flush(socket_));
-    if (!outbox_.empty())
+    flushed = outbox_.Flush(socket_);
+    if (flushed.ok() && !outbox_.empty()) {
       return socket_.PeerIsThere() ? absl::StatusOr<bool>(false)
                                    : absl::CancelledError("The client left.");
+    }
   }
+  if (absl::IsResourceExhausted(flushed)) Refuse(flushed);
+  GR_RETURN_IF_ERROR(flushed);
   int receives = 0;
   for (; receives < kReceivesATurn && !congested(); ++receives) {
     GR_ASSIGN_OR_RETURN(const bool received,
@@ -105,14 +117,19 @@ absl::Status ShmSession::OnHello(const shm::Frame& frame) {
 }
 
 bool ShmSession::Send(std::string frame, shm::UniqueFd fd) {
-  base::MutexLock lock(&mutex_);
-  if (ended_) return false;
-  const bool passes_fd = fd.valid();
-  const absl::Status status = outbox_.Send(socket_, std::move(frame), std::move(fd));
-  // A peer that has gone is noticed by whoever reads next.
-  if (passes_fd && absl::IsResourceExhausted(status)) return false;
-  if (!outbox_.empty() && !running_) ArmLocked(false);
-  return true;
+  absl::Status status;
+  {
+    base::MutexLock lock(&mutex_);
+    if (ended_) return false;
+    status = outbox_.Send(socket_, std::move(frame), std::move(fd));
+    if (!absl::IsResourceExhausted(status)) {
+      // A peer that has gone is noticed by whoever reads next.
+      if (!outbox_.empty() && !running_) ArmLocked(false);
+      return true;
+    }
+  }
+  Refuse(status);  // A descriptor, of this frame or an earlier one, could not be passed.
+  return false;
 }
 
 bool ShmSession::congested() {
@@ -123,6 +140,10 @@ bool ShmSession::congested() {
 bool ShmSession::ended() {
   base::MutexLock lock(&mutex_);
   return ended_;
+}
+
+void ShmSession::Refuse(const absl::Status& status) {
+  EndWith(StatusFrame(shm::MessageType::kRefused, status));
 }
 
 void ShmSession::End(const absl::Status& status) {

@@ -49,8 +49,8 @@ class ShmSession : public std::enable_shared_from_this<ShmSession> {
 
   // Tells the client `status` and ends. Idempotent.
   void End(const absl::Status& status);
-  // Ends with this message in place of a status.
-  void EndWith(std::string last_frame);
+  // The same, and that memory cannot be shared with it: it should take another way.
+  void Refuse(const absl::Status& status);
   bool ended();
 
   // Between the two a thread may poll memory for work instead of sleeping.
@@ -59,6 +59,7 @@ class ShmSession : public std::enable_shared_from_this<ShmSession> {
 
  private:
   absl::StatusOr<bool> RunRole();
+  void EndWith(std::string last_frame);
   absl::Status OnHello(const shm::Frame& frame);
   void ArmLocked(bool at_once) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void KeepWhileLending();
@@ -80,6 +81,8 @@ class ShmSession : public std::enable_shared_from_this<ShmSession> {
 };
 
 std::string StatusFrame(shm::MessageType type, const absl::Status& status);
+// What a client is told where the server's own memory is used up.
+absl::Status OutOfMemory();
 
 // The two roles. `session` outlives them. INVALID_ARGUMENT if `ring` is none.
 absl::StatusOr<std::unique_ptr<ShmRole>> NewShmInsertRole(

@@ -50,6 +50,7 @@ class ReplayService {
   absl::Status Explain(absl::Status status) const;
 
   memory::Arena& arena() { return *arena_; }
+  const std::shared_ptr<memory::Arena>& shared_arena() const { return arena_; }
   storage::ChunkStore& chunks() { return chunks_; }
 
   // 128 random bits that no other server has.

@@ -6,6 +6,12 @@
 #include "native/shm/encoding.h"
 
 namespace gear_reverb::shm {
+namespace {
+
+// Many requests can wait.
+constexpr size_t kMaxTableNameBytes = size_t{64} << 10;
+
+}  // namespace
 
 std::string EncodeDrawRequest(const DrawRequest& request) {
   std::string body;
@@ -26,7 +32,11 @@ absl::StatusOr<DrawRequest> DecodeDrawRequest(absl::string_view body) {
   Decoder decoder(body);
   DrawRequest request;
   request.released = decoder.GetArray<uint64_t>();
-  request.table = std::string(decoder.GetString());
+  const absl::string_view table = decoder.GetString();
+  if (table.size() > kMaxTableNameBytes) {
+    return base::InvalidArgument("The name of a table has ", table.size(), " bytes.");
+  }
+  request.table = std::string(table);
   request.n = decoder.Get<int64_t>();
   const auto microseconds = decoder.Get<int64_t>();
   if (microseconds >= 0) request.timeout = absl::Microseconds(microseconds);

@@ -30,20 +30,6 @@ int64_t Elements(absl::Span<const int64_t> shape) {
   return count;
 }
 
-bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
-  if (&a == &b) return true;
-  if (a.columns.size() != b.columns.size()) return false;
-  for (size_t i = 0; i < a.columns.size(); ++i) {
-    const storage::ChunkColumn& x = a.columns[i].slices[0].source();
-    const storage::ChunkColumn& y = b.columns[i].slices[0].source();
-    if (a.columns[i].squeeze != b.columns[i].squeeze || x.dtype != y.dtype ||
-        StepShape(x) != StepShape(y)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void PutPlace(Encoder& encoder, const memory::Block& block, uint64_t offset, uint64_t bytes,
               absl::flat_hash_set<uint32_t>* segments, uint32_t* last_segment) {
   encoder.Put(Place{block.offset() + offset, bytes, block.segment(), 0});
@@ -60,6 +46,19 @@ uint64_t StringOffset(const storage::ChunkColumn& column, int64_t element) {
 }
 
 using Items = absl::Span<const table::SampledItem>;
+
+// Places that an item takes: of strings each is one, of numbers each slice.
+uint64_t NumPieces(const storage::Trajectory* trajectory) {
+  if (trajectory == nullptr) return 0;
+  uint64_t pieces = 0;
+  for (const storage::TrajectoryColumn& column : trajectory->columns) {
+    const storage::ChunkColumn& first = column.slices[0].source();
+    pieces += first.dtype == DType::kString
+                  ? static_cast<uint64_t>(column.length()) * Elements(StepShape(first))
+                  : column.slices.size();
+  }
+  return pieces;
+}
 
 void EncodeColumn(Items items, size_t index, std::string* out,
                   absl::flat_hash_set<uint32_t>* segments) {
@@ -238,19 +237,31 @@ absl::Status DecodeGroup(Decoder& decoder, PlaceFinder& places, batch::DrawnBatc
 
 }  // namespace
 
-void EncodeDrawn(uint64_t lease, Items items, std::string* out,
-                 absl::flat_hash_set<uint32_t>* segments) {
+absl::Status EncodeDrawn(uint64_t lease, Items items, size_t max_bytes, std::string* out,
+                         absl::flat_hash_set<uint32_t>* segments) {
+  // A short item can be of many pieces: they are counted before there is memory for them.
+  uint64_t pieces = 0;
+  for (const table::SampledItem& item : items) {
+    pieces += NumPieces(item.item.trajectory.get());
+    if (pieces > max_bytes / sizeof(Place)) {
+      return absl::ResourceExhaustedError("The description of the items is too long.");
+    }
+  }
   Encoder(out).Put(lease);
   while (!items.empty()) {
     const storage::Trajectory* first = items[0].item.trajectory.get();
     size_t alike = 1;
     for (; alike < items.size(); ++alike) {
       const storage::Trajectory* next = items[alike].item.trajectory.get();
-      if (first == nullptr || next == nullptr ? first != next : !AreAlike(*first, *next)) break;
+      if (first == nullptr || next == nullptr ? first != next : !batch::AreAlike(*first, *next))
+        break;
     }
     EncodeGroup(items.subspan(0, alike), out, segments);
     items.remove_prefix(alike);
   }
+  return out->size() <= max_bytes
+             ? absl::OkStatus()
+             : absl::ResourceExhaustedError("The description of the items is too long.");
 }
 
 absl::StatusOr<Drawn> DecodeDrawn(

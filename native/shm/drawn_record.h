@@ -18,9 +18,11 @@
 namespace gear_reverb::shm {
 
 // Appends what was drawn, as places in segments of the arena that all of the items' chunks lie in.
-// `segments` receives the ids of those that were used.
-void EncodeDrawn(uint64_t lease, absl::Span<const table::SampledItem> items, std::string* out,
-                 absl::flat_hash_set<uint32_t>* segments);
+// `segments` receives the ids of those that were used. RESOURCE_EXHAUSTED if that would take more
+// than `max_bytes`.
+absl::Status EncodeDrawn(uint64_t lease, absl::Span<const table::SampledItem> items,
+                         size_t max_bytes, std::string* out,
+                         absl::flat_hash_set<uint32_t>* segments);
 
 // What was drawn, in groups of items that are alike; all groups but the last end where the next
 // item differs. The batches have no lease yet.

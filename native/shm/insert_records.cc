@@ -1,5 +1,6 @@
 #include "native/shm/insert_records.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -35,8 +36,8 @@ class RecordBuilder {
 
 // As they lie in a record.
 constexpr size_t kMinColumnBytes = sizeof(int32_t) + sizeof(uint32_t) + sizeof(uint64_t);
-constexpr size_t kMinItemColumnBytes = sizeof(uint8_t) + sizeof(uint32_t);
 constexpr size_t kSliceBytes = sizeof(uint64_t) + 3 * sizeof(int32_t);
+constexpr size_t kMinItemColumnBytes = sizeof(uint8_t) + sizeof(uint32_t) + kSliceBytes;
 
 absl::Status CheckColumnBytes(const ChunkRecord::Column& column) {
   if (!tensor::IsKnown(static_cast<int32_t>(column.dtype))) {
@@ -51,27 +52,105 @@ absl::Status CheckColumnBytes(const ChunkRecord::Column& column) {
     return base::InvalidArgument("of ", count, " strings cannot have ", column.bytes, " bytes.");
   }
   GR_ASSIGN_OR_RETURN(const int64_t bytes, tensor::NumBytes(column.dtype, column.shape));
+  if (bytes > UINT32_MAX) {
+    return base::InvalidArgument("has ", bytes, " bytes; a column of a chunk takes 2^32 - 1.");
+  }
   if (static_cast<uint64_t>(bytes) == column.bytes) return absl::OkStatus();
   return base::InvalidArgument("of ", tensor::Name(column.dtype), tensor::ShapeString(column.shape),
                                " needs ", bytes, " bytes but has ", column.bytes, ".");
+}
+
+void PutChunk(Encoder& encoder, uint64_t key, storage::SequenceRange range, size_t num_columns) {
+  encoder.Put(key);
+  encoder.Put(range.episode_id);
+  encoder.Put(range.start);
+  encoder.Put(range.end);
+  encoder.Put<uint8_t>(range.sparse ? 1 : 0);
+  encoder.Put(static_cast<uint32_t>(num_columns));
+}
+
+void PutColumn(Encoder& encoder, tensor::DType dtype, absl::Span<const int64_t> shape,
+               uint64_t bytes) {
+  encoder.Put(static_cast<int32_t>(dtype));
+  encoder.PutArray(shape);
+  encoder.Put(bytes);
+}
+
+absl::StatusOr<ChunkRecord> GetChunk(Decoder& decoder) {
+  ChunkRecord chunk;
+  chunk.key = decoder.Get<uint64_t>();
+  chunk.range.episode_id = decoder.Get<uint64_t>();
+  chunk.range.start = decoder.Get<int32_t>();
+  chunk.range.end = decoder.Get<int32_t>();
+  chunk.range.sparse = decoder.Get<uint8_t>() != 0;
+  chunk.columns.resize(decoder.GetCount(kMinColumnBytes));
+  for (size_t i = 0; i < chunk.columns.size(); ++i) {
+    ChunkRecord::Column& column = chunk.columns[i];
+    column.dtype = static_cast<tensor::DType>(decoder.Get<int32_t>());
+    column.shape.resize(decoder.GetCount(sizeof(int64_t)));
+    for (int64_t& axis : column.shape) axis = decoder.Get<int64_t>();
+    column.bytes = decoder.Get<uint64_t>();
+    if (!decoder.ok()) break;
+    if (absl::Status status = CheckColumnBytes(column); !status.ok()) {
+      return base::InvalidArgument("Chunk ", chunk.key, ", column ", i, " ", status.message());
+    }
+  }
+  return chunk;
+}
+
+absl::Status CheckRows(const RowsRecord& rows) {
+  if (rows.keys.empty() || rows.priorities.size() != rows.keys.size()) {
+    return base::InvalidArgument("has ", rows.keys.size(), " keys and ", rows.priorities.size(),
+                                 " priorities.");
+  }
+  if (rows.row_steps < 1 || (rows.squeeze && rows.row_steps != 1)) {
+    return base::InvalidArgument("has ", rows.squeeze ? "squeezed " : "", "items of ",
+                                 rows.row_steps, " steps.");
+  }
+  const int64_t steps = static_cast<int64_t>(rows.keys.size()) * rows.row_steps;
+  if (steps > std::numeric_limits<int32_t>::max()) {
+    return base::InvalidArgument("has ", steps, " steps, which are too many.");
+  }
+  if (rows.chunk.columns.empty()) return base::InvalidArgument("has no column.");
+  if (rows.chunk.columns.size() > kMaxRowSlices / rows.keys.size()) {
+    return base::InvalidArgument("has ", rows.chunk.columns.size(), " columns of ",
+                                 rows.keys.size(), " rows, which are too many.");
+  }
+  for (size_t i = 0; i < rows.chunk.columns.size(); ++i) {
+    const tensor::Shape& shape = rows.chunk.columns[i].shape;
+    if (!shape.empty() && shape[0] == steps) continue;
+    return base::InvalidArgument("needs ", steps, " steps but column ", i, " has shape ",
+                                 tensor::ShapeString(shape), ".");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 void EncodeChunk(const storage::Chunk& chunk, std::string* out) {
   RecordBuilder record(RecordKind::kChunk, out);
-  Encoder& encoder = record.encoder;
-  encoder.Put(chunk.key());
-  encoder.Put(chunk.range().episode_id);
-  encoder.Put(chunk.range().start);
-  encoder.Put(chunk.range().end);
-  encoder.Put<uint8_t>(chunk.range().sparse ? 1 : 0);
-  encoder.Put(static_cast<uint32_t>(chunk.columns().size()));
+  PutChunk(record.encoder, chunk.key(), chunk.range(), chunk.columns().size());
   for (const storage::ChunkColumn& column : chunk.columns()) {
-    encoder.Put(static_cast<int32_t>(column.dtype));
-    encoder.PutArray<int64_t>(column.shape);
-    encoder.Put<uint64_t>(column.data.size());
+    PutColumn(record.encoder, column.dtype, column.shape, column.data.size());
   }
+  record.Finish();
+}
+
+void EncodeRows(uint64_t chunk_key, storage::SequenceRange range,
+                absl::Span<const tensor::TensorView> columns, absl::string_view table,
+                int32_t row_steps, bool squeeze, absl::Span<const uint64_t> keys,
+                absl::Span<const double> priorities, std::string* out) {
+  RecordBuilder record(RecordKind::kRows, out);
+  Encoder& encoder = record.encoder;
+  PutChunk(encoder, chunk_key, range, columns.size());
+  for (const tensor::TensorView& column : columns) {
+    PutColumn(encoder, column.dtype, column.shape, column.data.size());
+  }
+  encoder.PutString(table);
+  encoder.Put(row_steps);
+  encoder.Put<uint8_t>(squeeze ? 1 : 0);
+  encoder.PutArray(keys);
+  encoder.PutArray(priorities);
   record.Finish();
 }
 
@@ -110,26 +189,25 @@ void EncodeClose(std::string* out) { RecordBuilder(RecordKind::kClose, out).Fini
 
 absl::StatusOr<ChunkRecord> DecodeChunk(absl::string_view body) {
   Decoder decoder(body);
-  ChunkRecord chunk;
-  chunk.key = decoder.Get<uint64_t>();
-  chunk.range.episode_id = decoder.Get<uint64_t>();
-  chunk.range.start = decoder.Get<int32_t>();
-  chunk.range.end = decoder.Get<int32_t>();
-  chunk.range.sparse = decoder.Get<uint8_t>() != 0;
-  chunk.columns.resize(decoder.GetCount(kMinColumnBytes));
-  for (size_t i = 0; i < chunk.columns.size(); ++i) {
-    ChunkRecord::Column& column = chunk.columns[i];
-    column.dtype = static_cast<tensor::DType>(decoder.Get<int32_t>());
-    column.shape.resize(decoder.GetCount(sizeof(int64_t)));
-    for (int64_t& axis : column.shape) axis = decoder.Get<int64_t>();
-    column.bytes = decoder.Get<uint64_t>();
-    if (!decoder.ok()) break;
-    if (absl::Status status = CheckColumnBytes(column); !status.ok()) {
-      return base::InvalidArgument("Chunk ", chunk.key, ", column ", i, " ", status.message());
-    }
-  }
+  GR_ASSIGN_OR_RETURN(ChunkRecord chunk, GetChunk(decoder));
   if (!decoder.done()) return base::InvalidArgument("The record of a chunk is malformed.");
   return chunk;
+}
+
+absl::StatusOr<RowsRecord> DecodeRows(absl::string_view body) {
+  Decoder decoder(body);
+  RowsRecord rows;
+  GR_ASSIGN_OR_RETURN(rows.chunk, GetChunk(decoder));
+  rows.table = decoder.GetString();
+  rows.row_steps = decoder.Get<int32_t>();
+  rows.squeeze = decoder.Get<uint8_t>() != 0;
+  rows.keys = decoder.GetArray<uint64_t>();
+  rows.priorities = decoder.GetArray<double>();
+  if (!decoder.done()) return base::InvalidArgument("The record of a chunk's items is malformed.");
+  if (absl::Status status = CheckRows(rows); !status.ok()) {
+    return base::InvalidArgument("Chunk ", rows.chunk.key, " of rows ", status.message());
+  }
+  return rows;
 }
 
 absl::StatusOr<ItemRecord> DecodeItem(absl::string_view body,

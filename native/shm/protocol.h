@@ -11,7 +11,7 @@ namespace gear_reverb::shm {
 static_assert(std::endian::native == std::endian::little, "the encodings are little-endian");
 
 inline constexpr uint64_t kMagic = 0x3142565245523147;
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 // What a connection is for.
 enum class Role : uint32_t { kInsert = 1, kControl = 2 };

@@ -88,11 +88,22 @@ class RecordsTest : public ::testing::Test {
     EncodeChunk(*chunks_[0], &record);
     return Body(record);
   }
+  // Two items of two steps.
+  std::string RowsBody(int32_t row_steps = 2, bool squeeze = false) const {
+    std::vector<tensor::TensorView> columns;
+    for (const storage::ChunkColumn& column : chunks_[0]->columns()) {
+      columns.push_back(column.view());
+    }
+    std::string record;
+    EncodeRows(5, {7, 0, 3, false}, columns, "table", row_steps, squeeze, {11, 12}, {0.5, 1.5},
+               &record);
+    return Body(record);
+  }
   std::string DrawnBody() const {
     const std::vector<table::SampledItem> items = {MakeItem(1), MakeItem(2)};
     std::string body;
     absl::flat_hash_set<uint32_t> segments;
-    EncodeDrawn(5, items, &body, &segments);
+    EXPECT_TRUE(EncodeDrawn(5, items, SIZE_MAX, &body, &segments).ok());
     EXPECT_EQ(segments.size(), 1u);
     return body;
   }
@@ -123,6 +134,46 @@ TEST_F(RecordsTest, AChunkKeepsAllButItsBytes) {
   EXPECT_EQ(chunk->columns[0].dtype, DType::kInt32);
   EXPECT_THAT(chunk->columns[0].shape, ElementsAre(4, 2));
   EXPECT_EQ(chunk->columns[0].bytes, 32u);
+}
+
+TEST_F(RecordsTest, RowsKeepEverything) {
+  const std::string body = RowsBody();
+  const auto rows = DecodeRows(body);
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->chunk.key, 5u);
+  EXPECT_EQ(rows->chunk.range.episode_id, 7u);
+  EXPECT_THAT(rows->chunk.columns[0].shape, ElementsAre(4, 2));
+  EXPECT_EQ(rows->table, "table");
+  EXPECT_EQ(rows->row_steps, 2);
+  EXPECT_FALSE(rows->squeeze);
+  EXPECT_THAT(rows->keys, ElementsAre(11, 12));
+  EXPECT_THAT(rows->priorities, ElementsAre(0.5, 1.5));
+}
+
+TEST_F(RecordsTest, RowsMustFitTheirChunk) {
+  const auto error = [](const std::string& body) {
+    const absl::Status status = DecodeRows(body).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status));
+    return std::string(status.message());
+  };
+  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4,2]"));
+  EXPECT_THAT(error(RowsBody(0)), HasSubstr("items of 0 steps"));
+  EXPECT_THAT(error(RowsBody(-1)), HasSubstr("items of -1 steps"));
+  EXPECT_THAT(error(RowsBody(2, true)), HasSubstr("squeezed items of 2 steps"));
+  EXPECT_THAT(error(RowsBody(INT32_MAX)), HasSubstr("too many"));
+  std::string record;
+  EncodeRows(5, {}, {}, "t", 1, false, {1}, {1.0}, &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("no column"));
+  record.clear();
+  EncodeRows(5, {}, {}, "t", 1, false, {1}, {}, &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("1 keys and 0 priorities"));
+  record.clear();
+  constexpr int64_t kRows = 1 << 10;
+  const std::vector<tensor::TensorView> many(kMaxRowSlices / kRows + 1,
+                                             {DType::kInt32, {kRows, 0}, {}});
+  EncodeRows(5, {}, many, "t", 1, false, std::vector<uint64_t>(kRows), std::vector<double>(kRows),
+             &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("1025 columns of 1024 rows"));
 }
 
 TEST_F(RecordsTest, AnItemKeepsEverything) {
@@ -161,6 +212,33 @@ TEST_F(RecordsTest, AColumnsBytesMustFitItsShape) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("Chunk 1, column 0"));
 }
 
+// Its memory would be asked for before a byte of it has come.
+TEST_F(RecordsTest, AColumnIsNotLargerThanAChunkTakes) {
+  std::string body;
+  const tensor::TensorView column{DType::kInt8, {int64_t{1} << 46}, {}};
+  EncodeRows(1, {}, {&column, 1}, "t", 1, false, {}, {}, &body);
+  const uint64_t bytes = uint64_t{1} << 46;
+  // Behind key, range, count of columns, dtype and shape.
+  std::memcpy(body.data() + sizeof(RecordHeader) + 29 + 4 + 12, &bytes, sizeof(bytes));
+  const absl::Status status = DecodeRows(body.substr(sizeof(RecordHeader))).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("a column of a chunk takes 2^32 - 1"));
+}
+
+TEST_F(RecordsTest, DescriptionsThatAreTooLongAreNotMade) {
+  const std::vector<table::SampledItem> items(10, MakeItem(1));
+  std::string body;
+  absl::flat_hash_set<uint32_t> segments;
+  EXPECT_TRUE(EncodeDrawn(1, items, 10000, &body, &segments).ok());
+  const size_t needed = body.size();
+  body.clear();
+  EXPECT_TRUE(EncodeDrawn(1, items, needed, &body, &segments).ok());
+  body.clear();
+  EXPECT_TRUE(absl::IsResourceExhausted(EncodeDrawn(1, items, needed - 1, &body, &segments)));
+  body.clear();
+  EXPECT_TRUE(absl::IsResourceExhausted(EncodeDrawn(1, items, 10, &body, &segments)));
+  EXPECT_EQ(body, "");  // Of many pieces nothing is written first.
+}
+
 TEST_F(RecordsTest, DrawnItemsPointToTheSameBytes) {
   const auto drawn = DecodeBatch(DrawnBody());
   ASSERT_TRUE(drawn.ok()) << drawn.status();
@@ -192,7 +270,7 @@ TEST_F(RecordsTest, ItemsThatDifferAreGroupsOfTheirOwn) {
   items[1].item.trajectory = std::move(other).Build();
   std::string body;
   absl::flat_hash_set<uint32_t> segments;
-  EncodeDrawn(1, items, &body, &segments);
+  EXPECT_TRUE(EncodeDrawn(1, items, SIZE_MAX, &body, &segments).ok());
   const auto drawn = DecodeBatch(body);
   ASSERT_TRUE(drawn.ok()) << drawn.status();
   ASSERT_EQ(drawn->groups.size(), 3u);
@@ -258,6 +336,7 @@ TEST_F(RecordsTest, TruncationsAreErrors) {
   };
   check(ChunkBody(), [](absl::string_view body) { return DecodeChunk(body); });
   check(ItemBody(), [this](absl::string_view body) { return Decode(body); });
+  check(RowsBody(), [](absl::string_view body) { return DecodeRows(body); });
   DrawRequest request;
   request.n = 1;
   check(EncodeDrawRequest(request), DecodeDrawRequest);
@@ -279,10 +358,11 @@ TEST_F(RecordsTest, MutationsDoNoHarm) {
     if (random() % 4 == 0) body.resize(random() % body.size());
     return body;
   };
-  const std::string chunk = ChunkBody(), item = ItemBody(), drawn = DrawnBody();
+  const std::string chunk = ChunkBody(), item = ItemBody(), drawn = DrawnBody(), rows = RowsBody();
   size_t read = 0;
   for (int round = 0; round < 30000; ++round) {
     DecodeChunk(mutate(chunk)).IgnoreError();
+    DecodeRows(mutate(rows)).IgnoreError();
     const std::string item_body = mutate(item);
     if (const auto decoded = Decode(item_body); decoded.ok()) {
       for (const storage::TrajectoryColumn& column : decoded->trajectory->columns) {

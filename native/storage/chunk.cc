@@ -56,8 +56,8 @@ Chunk::~Chunk() {
   std::destroy_n(const_cast<ChunkColumn*>(all.data()), all.size());
 }
 
-void Chunk::Release() const {
-  if (!references_.Drop()) return;
+void Chunk::Release(uint32_t n) const {
+  if (!references_.Drop(n)) return;
   if (index_ != nullptr) index_->Remove(*this);
   this->~Chunk();
   ::operator delete(const_cast<Chunk*>(this));

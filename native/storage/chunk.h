@@ -60,9 +60,9 @@ class Chunk {
   // map: 0, or what that user, having found 0, put there. See table/counters.h.
   std::atomic<uint64_t>& user_count() const { return user_count_; }
 
-  // For ChunkPtr.
-  void AddRef() const { references_.Add(); }
-  void Release() const;
+  // For ChunkPtr, and for many of them at once.
+  void AddRef(uint32_t n = 1) const { references_.Add(n); }
+  void Release(uint32_t n = 1) const;
 
  private:
   friend class ChunkStore;

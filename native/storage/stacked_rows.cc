@@ -90,36 +90,38 @@ int64_t StackedRows::ChunkEnd(int64_t begin) const {
   return end;
 }
 
+TensorView StackedRows::Part(size_t column, int64_t begin, int64_t end, std::string* packed) const {
+  const TensorView& from = columns_[column];
+  TensorView part{from.dtype, from.shape, {}};
+  part.shape[0] = end - begin;
+  if (!squeeze_) {
+    part.shape.erase(part.shape.begin());
+    part.shape[0] *= end - begin;
+  }
+  const int64_t elements = row_elements_[column];
+  if (from.dtype == DType::kString) {
+    *packed = tensor::PackStrings(tensor::UnpackStrings(
+        from.data, from.shape[0] * elements, begin * elements, (end - begin) * elements));
+    part.data = {reinterpret_cast<const std::byte*>(packed->data()), packed->size()};
+  } else {
+    const size_t row_bytes = elements * tensor::ByteSize(from.dtype);
+    part.data = from.data.subspan(begin * row_bytes, (end - begin) * row_bytes);
+  }
+  return part;
+}
+
 absl::StatusOr<ChunkPtr> StackedRows::Copy(memory::Arena& arena, uint64_t key, uint64_t episode_id,
                                            int64_t begin, int64_t end) const {
-  const int64_t rows = end - begin;
-  std::vector<ChunkColumn> columns(columns_.size());
+  std::string packed;
+  std::vector<ChunkColumn> columns;
+  columns.reserve(columns_.size());
   for (size_t i = 0; i < columns_.size(); ++i) {
-    const TensorView& from = columns_[i];
-    tensor::Shape shape = from.shape;
-    shape[0] = rows;
-    if (!squeeze_) {
-      shape.erase(shape.begin());
-      shape[0] *= rows;
-    }
-    columns[i].dtype = from.dtype;
-    columns[i].shape = shape;
-    if (from.dtype == DType::kString) {
-      const int64_t total = from.shape[0] * row_elements_[i];
-      const std::string packed = tensor::PackStrings(tensor::UnpackStrings(
-          from.data, total, begin * row_elements_[i], rows * row_elements_[i]));
-      GR_ASSIGN_OR_RETURN(columns[i].data, arena.Allocate(packed.size()));
-      std::memcpy(columns[i].data.data(), packed.data(), packed.size());
-      continue;
-    }
-    const size_t row_bytes = row_elements_[i] * tensor::ByteSize(from.dtype);
-    GR_ASSIGN_OR_RETURN(columns[i].data, arena.Allocate(rows * row_bytes));
-    if (row_bytes > 0) {
-      std::memcpy(columns[i].data.data(), from.data.data() + begin * row_bytes, rows * row_bytes);
-    }
+    const TensorView part = Part(i, begin, end, &packed);
+    GR_ASSIGN_OR_RETURN(memory::Block block, arena.Allocate(part.data.size()));
+    block.Write(0, part.data);
+    columns.push_back({part.dtype, part.shape, std::move(block)});
   }
-  const auto last = static_cast<int32_t>(rows * row_steps_ - 1);
-  return Chunk::Create(key, {episode_id, 0, last, false}, std::move(columns));
+  return Chunk::Create(key, Range(episode_id, begin, end), std::move(columns));
 }
 
 }  // namespace gear_reverb::storage

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -28,10 +29,21 @@ class StackedRows {
   static absl::StatusOr<StackedRows> Create(std::vector<tensor::TensorView> columns);
 
   int64_t size() const { return size_; }
+  // How many steps an item has, and whether its columns are without that axis.
+  int32_t row_steps() const { return static_cast<int32_t>(row_steps_); }
+  bool squeeze() const { return squeeze_; }
   absl::Span<const tensor::TensorView> columns() const { return columns_; }
 
+  // Payload of rows [begin, end).
+  int64_t Bytes(int64_t begin, int64_t end) const;
   // One past the last row that shares a chunk with row `begin`, which is its first.
   int64_t ChunkEnd(int64_t begin) const;
+  // Rows [begin, end), not none, of a column as a chunk has them: where they lie, or in `packed` if
+  // they are strings.
+  tensor::TensorView Part(size_t column, int64_t begin, int64_t end, std::string* packed) const;
+  SequenceRange Range(uint64_t episode_id, int64_t begin, int64_t end) const {
+    return {episode_id, 0, static_cast<int32_t>((end - begin) * row_steps_ - 1), false};
+  }
   // Copies rows [begin, end), not none, into `arena`.
   absl::StatusOr<ChunkPtr> Copy(memory::Arena& arena, uint64_t key, uint64_t episode_id,
                                 int64_t begin, int64_t end) const;
@@ -40,10 +52,12 @@ class StackedRows {
     return TrajectoryBuilder::SliceOf(chunk, static_cast<int32_t>(row * row_steps_),
                                       static_cast<int32_t>(row_steps_), squeeze_);
   }
+  // All rows of a chunk of Copy, which are as many as `rows`.
+  void Rows(const ChunkPtr& chunk, absl::Span<TrajectoryPtr> rows) const {
+    TrajectoryBuilder::SlicesOf(chunk, static_cast<int32_t>(row_steps_), squeeze_, rows);
+  }
 
  private:
-  int64_t Bytes(int64_t begin, int64_t end) const;
-
   std::vector<tensor::TensorView> columns_;
   std::vector<int64_t> row_elements_;  // By column.
   int64_t size_ = 0;

@@ -76,6 +76,27 @@ TEST_F(StackedRowsTest, ACommonSecondAxisIsThatOfSteps) {
   EXPECT_TRUE(HasTimesteps(*rows.Row(chunk, 3)));
 }
 
+TEST_F(StackedRowsTest, AllRowsOfAChunkAtOnceAreThoseOneByOne) {
+  const auto rows = StackedRows::Create({Numbers({20, 2, 5}), Numbers({20, 2})}).value();
+  ChunkPtr chunk = rows.Copy(*arena_, 7, 9, 0, 20).value();
+  std::vector<TrajectoryPtr> all(20);
+  rows.Rows(chunk, absl::MakeSpan(all));
+  for (int64_t row = 0; row < 20; ++row) {
+    const TrajectoryPtr single = rows.Row(chunk, row);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(Gathered(all[row]->columns[i]), Gathered(single->columns[i]));
+    }
+  }
+  // All but one go at once, and then that one.
+  TrajectoryPtr kept = all[3];
+  chunk = nullptr;
+  Trajectory::ReleaseAll(absl::MakeSpan(all));
+  EXPECT_EQ(all[0], nullptr);
+  EXPECT_EQ(arena_->stats().live_blocks, 2u);
+  Trajectory::ReleaseAll({&kept, 1});
+  EXPECT_EQ(arena_->stats().live_blocks, 0u);
+}
+
 TEST_F(StackedRowsTest, OtherwiseRowsAreSingleSteps) {
   const auto rows = StackedRows::Create({Numbers({40, 2, 5}), Numbers({40})}).value();
   ExpectRows(rows, 0, {2, 5});

@@ -132,18 +132,48 @@ int64_t TrajectoryColumn::length() const {
   return length;
 }
 
-Trajectory::~Trajectory() {
-  if (columns.empty()) return;
-  const size_t count = columns.entries()[columns.size() - 1].end;
-  std::destroy_n(const_cast<ChunkSlice*>(columns.slices()), count);
+// References to chunks that are to be given back, those to one chunk together.
+class Trajectory::ChunkDrops {
+ public:
+  ~ChunkDrops() { Flush(); }
+  void Add(ChunkPtr dropped) {
+    const Chunk* const chunk = dropped.Detach();
+    if (chunk == nullptr) return;
+    if (chunk != chunk_) Flush();
+    chunk_ = chunk;
+    ++count_;
+  }
+
+ private:
+  void Flush() {
+    if (count_ > 0) chunk_->Release(std::exchange(count_, 0));
+  }
+
+  const Chunk* chunk_ = nullptr;
+  uint32_t count_ = 0;
+};
+
+void Trajectory::Free(ChunkDrops& drops) const {
+  const size_t num_slices = columns.empty() ? 0 : columns.entries()[columns.size() - 1].end;
+  const size_t bytes = BytesOf(columns.size(), num_slices);
+  auto* const slices = const_cast<ChunkSlice*>(columns.slices());
+  for (size_t i = 0; i < num_slices; ++i) drops.Add(std::move(slices[i].chunk));
+  this->~Trajectory();
+  FreeBlocks::Of().Put(const_cast<Trajectory*>(this), bytes);
 }
 
 void Trajectory::Release() const {
-  if (!references_.Drop()) return;
-  const size_t num_slices = columns.empty() ? 0 : columns.entries()[columns.size() - 1].end;
-  const size_t bytes = BytesOf(columns.size(), num_slices);
-  this->~Trajectory();
-  FreeBlocks::Of().Put(const_cast<Trajectory*>(this), bytes);
+  if (!references_.DropShared()) return;
+  ChunkDrops drops;
+  Free(drops);
+}
+
+void Trajectory::ReleaseAll(absl::Span<TrajectoryPtr> trajectories) {
+  ChunkDrops drops;
+  for (TrajectoryPtr& pointer : trajectories) {
+    const Trajectory* const trajectory = pointer.Detach();
+    if (trajectory != nullptr && trajectory->references_.DropShared()) trajectory->Free(drops);
+  }
 }
 
 size_t Trajectory::BytesOf(size_t num_columns, size_t num_slices) {
@@ -183,12 +213,12 @@ TrajectoryPtr TrajectoryBuilder::Build() && {
   size_t num_slices = 0;
   for (const Column& column : columns) num_slices += column.slices.size();
   Trajectory* const made = New(columns.size(), num_slices);
-  ChunkSlice* slice = SlicesOf(made);
+  ChunkSlice* slice = SlicesIn(made);
   uint32_t end = 0;
   for (size_t i = 0; i < columns.size(); ++i) {
     for (ChunkSlice& from : columns[i].slices) new (slice++) ChunkSlice(std::move(from));
     end += static_cast<uint32_t>(columns[i].slices.size());
-    new (EntriesOf(made) + i) Entry{end, columns[i].squeeze};
+    new (EntriesIn(made) + i) Entry{end, columns[i].squeeze};
   }
   columns.clear();
   return TrajectoryPtr::Adopt(made);
@@ -199,10 +229,27 @@ TrajectoryPtr TrajectoryBuilder::SliceOf(const ChunkPtr& chunk, int32_t offset, 
   const uint32_t count = static_cast<uint32_t>(chunk->columns().size());
   Trajectory* const made = New(count, count);
   for (uint32_t i = 0; i < count; ++i) {
-    new (SlicesOf(made) + i) ChunkSlice{chunk, offset, length, static_cast<int32_t>(i)};
-    new (EntriesOf(made) + i) Entry{i + 1, squeeze};
+    new (SlicesIn(made) + i) ChunkSlice{chunk, offset, length, static_cast<int32_t>(i)};
+    new (EntriesIn(made) + i) Entry{i + 1, squeeze};
   }
   return TrajectoryPtr::Adopt(made);
+}
+
+void TrajectoryBuilder::SlicesOf(const ChunkPtr& chunk, int32_t length, bool squeeze,
+                                 absl::Span<TrajectoryPtr> rows) {
+  const auto count = static_cast<uint32_t>(chunk->columns().size());
+  int32_t offset = 0;
+  for (TrajectoryPtr& row : rows) {
+    Trajectory* const made = New(count, count);
+    chunk->AddRef(count);
+    for (uint32_t i = 0; i < count; ++i) {
+      new (SlicesIn(made) + i)
+          ChunkSlice{ChunkPtr::Adopt(chunk.get()), offset, length, static_cast<int32_t>(i)};
+      new (EntriesIn(made) + i) Entry{i + 1, squeeze};
+    }
+    row = TrajectoryPtr::Adopt(made);
+    offset += length;
+  }
 }
 
 absl::Status CheckTrajectory(const Trajectory& trajectory) {

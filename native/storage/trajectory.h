@@ -103,12 +103,17 @@ class Trajectory {
   // For TrajectoryPtr.
   void AddRef() const { references_.Add(); }
   void Release() const;
+  // All become null. Cheaper than one by one where they share chunks.
+  static void ReleaseAll(absl::Span<TrajectoryPtr> trajectories);
 
  private:
   friend struct TrajectoryBuilder;
+  class ChunkDrops;
   explicit Trajectory(size_t num_columns) : columns(num_columns) {}
   static size_t BytesOf(size_t num_columns, size_t num_slices);
-  ~Trajectory();
+  ~Trajectory() = default;
+  // Of one without references.
+  void Free(ChunkDrops& drops) const;
 
   mutable base::RefCount references_;
 
@@ -131,15 +136,18 @@ struct TrajectoryBuilder {
   TrajectoryPtr Build() &&;
   // One slice per column of one chunk, the same steps of each.
   static TrajectoryPtr SliceOf(const ChunkPtr& chunk, int32_t offset, int32_t length, bool squeeze);
+  // The same for slices that follow each other from the chunk's first step on, as many as `rows`.
+  static void SlicesOf(const ChunkPtr& chunk, int32_t length, bool squeeze,
+                       absl::Span<TrajectoryPtr> rows);
 
  private:
   using Entry = Trajectory::Columns::Entry;
   // Uninitialised entries and slices.
   static Trajectory* New(size_t num_columns, size_t num_slices);
-  static Entry* EntriesOf(Trajectory* trajectory) {
+  static Entry* EntriesIn(Trajectory* trajectory) {
     return const_cast<Entry*>(trajectory->columns.entries());
   }
-  static ChunkSlice* SlicesOf(Trajectory* trajectory) {
+  static ChunkSlice* SlicesIn(Trajectory* trajectory) {
     return const_cast<ChunkSlice*>(trajectory->columns.slices());
   }
 };

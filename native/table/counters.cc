@@ -17,20 +17,31 @@ bool EpisodeOf(const storage::TrajectoryPtr& trajectory, uint64_t* episode) {
 }  // namespace
 
 void EpisodeCounter::Insert(const storage::TrajectoryPtr& trajectory) {
-  if (uint64_t episode; EpisodeOf(trajectory, &episode)) ++items_[episode];
+  uint64_t episode;
+  if (!EpisodeOf(trajectory, &episode)) return;
+  if (inserted_.count == nullptr || inserted_.episode != episode) {
+    const auto [entry, added] = items_.try_emplace(episode, 0);
+    if (added) erased_ = {};  // Counts may have moved.
+    inserted_ = {episode, &entry->second};
+  }
+  ++*inserted_.count;
 }
 
 void EpisodeCounter::Erase(const storage::TrajectoryPtr& trajectory) {
   uint64_t episode;
   if (!EpisodeOf(trajectory, &episode)) return;
-  const auto found = items_.find(episode);
-  if (--found->second > 0) return;
-  items_.erase(found);
+  if (erased_.count == nullptr || erased_.episode != episode) {
+    erased_ = {episode, &items_.find(episode)->second};
+  }
+  if (--*erased_.count > 0) return;
+  items_.erase(episode);
   ++deleted_;
+  inserted_ = erased_ = {};
 }
 
 void EpisodeCounter::Clear() {
   items_.clear();
+  inserted_ = erased_ = {};
   deleted_ = 0;
 }
 

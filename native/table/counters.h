@@ -24,7 +24,14 @@ class EpisodeCounter {
   int64_t deleted() const { return deleted_; }
 
  private:
+  // The count of the episode last seen, which the next item often is of.
+  struct Last {
+    uint64_t episode = 0;
+    int64_t* count = nullptr;  // Null: none.
+  };
+
   absl::flat_hash_map<uint64_t, int64_t> items_;  // Live items by episode.
+  Last inserted_, erased_;
   int64_t deleted_ = 0;
 };
 

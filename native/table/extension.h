@@ -1,5 +1,5 @@
 // Observers of a table. Called with the table's lock held, in the order the changes happen, so
-// they must be quick and must not call the table.
+// they must be quick and must not call the table. Items come with their slots.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class Extension {
  public:
   virtual ~Extension() = default;
 
-  // Once, before the first change.
+  // Once, before the first change. Items that are there already come next, as inserts.
   virtual void OnAttach(const std::string& table_name) { (void)table_name; }
   virtual void OnInsert(const Item& item) { (void)item; }
   // A new priority; `item` holds it.

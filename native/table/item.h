@@ -13,6 +13,7 @@ struct Item {
   uint64_t key = 0;
   double priority = 0;
   int32_t times_sampled = 0;
+  uint32_t slot = UINT32_MAX;  // Where the item lies in its table, for extensions only.
   absl::Time inserted_at = absl::InfinitePast();  // Set by the table when it inserts.
   storage::TrajectoryPtr trajectory;
 };

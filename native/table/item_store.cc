@@ -5,22 +5,8 @@
 
 namespace gear_reverb::table {
 
-ItemStore::ItemStore()
-    : pages_(std::make_unique<Pages>()), slots_(0, Hash{{pages_.get()}}, Equal{{pages_.get()}}) {}
-
-Slot ItemStore::Insert(Item&& item) {
-  Slot slot = free_;
-  if (slot != kNone) {
-    free_ = record(slot).next_free;
-  } else {
-    if (used_ == kNone) return kNone;
-    slot = static_cast<Slot>(used_);
-    if (slot / kPageSlots == pages_->pages.size()) {
-      pages_->pages.push_back(std::make_unique<Page>());
-    }
-    ++used_;
-  }
-  (*pages_)[slot] = item.key;
+void ItemStore::Fill(Slot slot, Item&& item) {
+  pages_[slot / kPageSlots]->keys[slot % kPageSlots] = item.key;
   Record& added = record(slot);
   added.trajectory = std::move(item.trajectory);
   added.priority = item.priority;
@@ -28,25 +14,38 @@ Slot ItemStore::Insert(Item&& item) {
   last_inserted_at_ns_ = std::max(last_inserted_at_ns_, absl::ToUnixNanos(item.inserted_at));
   added.inserted_at_ns = last_inserted_at_ns_;
   added.times_sampled = item.times_sampled;
-  // Room enough that erasing leaves no tombstones, which would have the index rebuilt all the time.
-  if (slots_.size() + 1 > slots_.capacity() / 8 * 5) slots_.reserve(slots_.capacity() + 1);
-  slots_.insert(slot);
+}
+
+Slot ItemStore::Insert(Item&& item) {
+  const bool anew = free_ == kNone;
+  if (anew && used_ == kNone) return kNone;
+  const Slot slot = anew ? static_cast<Slot>(used_) : free_;
+  if (slot / kPageSlots == pages_.size()) pages_.push_back(std::make_unique<Page>());
+  AddToIndex(item.key, slot);
+  if (anew) {
+    ++used_;
+  } else {
+    free_ = record(slot).next_free;
+  }
+  Fill(slot, std::move(item));
   return slot;
 }
 
 storage::TrajectoryPtr ItemStore::Erase(Slot slot) {
   Record& erased = record(slot);
-  // Items that came one after another often go so: bring near what a later call will want.
-  constexpr Slot kAhead = 8;
-  if (const uint64_t ahead = uint64_t{slot} + kAhead; ahead < used_) {
-    PrefetchIndex(key(static_cast<Slot>(ahead)));
-    __builtin_prefetch(record(static_cast<Slot>(ahead)).trajectory.get());
-  }
-  slots_.erase(slot);
+  index_.Erase(key(slot), slot);
   erased.times_sampled = kFree;
   erased.next_free = free_;
   free_ = slot;
   return std::move(erased.trajectory);
+}
+
+storage::TrajectoryPtr ItemStore::Replace(Slot slot, Item&& item) {
+  index_.Erase(key(slot), slot);
+  AddToIndex(item.key, slot);  // There is room.
+  storage::TrajectoryPtr erased = std::move(record(slot).trajectory);
+  Fill(slot, std::move(item));
+  return erased;
 }
 
 Item ItemStore::Get(Slot slot) const {

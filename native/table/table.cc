@@ -85,6 +85,21 @@ absl::StatusOr<std::vector<SampledItem>> Table::Sample(int64_t max_items, absl::
   return pending->Wait([&] { Cancel(id); });
 }
 
+absl::Status Table::GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant) {
+  const auto pending = std::make_shared<Pending<absl::Status>>();
+  const WaitId id = impl_->Sample(
+      max_items, deadline,
+      [pending](absl::StatusOr<std::vector<SampledItem>> samples) {
+        pending->Set(samples.status());
+      },
+      nullptr, std::move(on_grant));
+  return pending->Wait([&] { Cancel(id); });
+}
+
+void Table::CountDrawn(absl::Span<const uint64_t> keys) { impl_->CountDrawn(keys); }
+void Table::Attach(std::shared_ptr<Extension> extension) { impl_->Attach(std::move(extension)); }
+void Table::Detach(const Extension* extension) { impl_->Detach(extension); }
+
 void Table::Cancel(WaitId id) { impl_->Cancel(id); }
 
 absl::Status Table::MutateItems(absl::Span<const KeyWithPriority> updates,

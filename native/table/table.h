@@ -83,6 +83,7 @@ class Table : public std::enable_shared_from_this<Table> {
     InsertDone done;
   };
   using SampleDone = absl::AnyInvocable<void(absl::StatusOr<std::vector<SampledItem>>)>;
+  using OnGrant = absl::AnyInvocable<void(int64_t)>;
 
   // INVALID_ARGUMENT naming the option.
   static absl::StatusOr<std::shared_ptr<Table>> Create(TableOptions options);
@@ -114,6 +115,21 @@ class Table : public std::enable_shared_from_this<Table> {
                      std::shared_ptr<base::Philox> random = nullptr);
   absl::StatusOr<std::vector<SampledItem>> Sample(int64_t max_items,
                                                   absl::Time deadline = absl::InfiniteFuture());
+
+  // Draws that are made elsewhere, by what mirrors the table through an extension: waits as Sample
+  // does, and counts as many draws as the limiter allows, at most `max_items`. `on_grant` is called
+  // with their number under the table's lock, when an extension has seen all changes before the
+  // draws and none after. FAILED_PRECONDITION with max_times_sampled, under which every draw
+  // changes the table; else the errors of Sample.
+  absl::Status GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant);
+  // Which items such draws were of: adds to their times_sampled, and tells the extensions. Keys of
+  // items that have gone are passed over.
+  void CountDrawn(absl::Span<const uint64_t> keys);
+
+  // Adds an observer: it sees the items there are as inserts, in order of insertion, then every
+  // change. Takes time in proportion to the items, under the lock. Detach: it sees no more.
+  void Attach(std::shared_ptr<Extension> extension);
+  void Detach(const Extension* extension);
 
   // Takes a waiting call out of its queue; its callback gets CANCELLED. No effect if it is done.
   void Cancel(WaitId id);

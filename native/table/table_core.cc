@@ -48,7 +48,8 @@ TableCore::TableCore(TableOptions options, std::unique_ptr<selectors::Selector> 
 
 void TableCore::Notify(void (Extension::*event)(const Item&), Slot slot) {
   if (options_.extensions.empty()) return;
-  const Item item = items_.Get(slot);
+  Item item = items_.Get(slot);
+  item.slot = slot;
   for (const auto& extension : options_.extensions) (extension.get()->*event)(item);
 }
 
@@ -104,12 +105,16 @@ absl::Status TableCore::Assign(Item&& item, Changes* changes) {
   return absl::OkStatus();
 }
 
-void TableCore::Append(const selectors::Draw& draw, bool rate_limited,
-                       std::vector<SampledItem>* samples) {
-  ItemStore::Record& record = items_.record(draw.slot);
+void TableCore::CountDraw(Slot slot) {
+  ItemStore::Record& record = items_.record(slot);
   if (record.times_sampled == 0) ++num_unique_samples_;
   if (record.times_sampled < INT32_MAX) ++record.times_sampled;
-  Notify(&Extension::OnSample, draw.slot);
+  Notify(&Extension::OnSample, slot);
+}
+
+void TableCore::Append(const selectors::Draw& draw, bool rate_limited,
+                       std::vector<SampledItem>* samples) {
+  CountDraw(draw.slot);
   samples->push_back({items_.Get(draw.slot), draw.probability, items_.size(), rate_limited});
 }
 

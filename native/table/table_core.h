@@ -37,8 +37,11 @@ class TableCore {
   // A new key: inserts, then lets the remover pick among all items, the new one included, while
   // there are more than max_size.
   absl::Status Insert(Item&& item, absl::Time now, Changes* changes);
-  // Brings near what Contains, Insert and Assign read of an item with this key.
-  void PrefetchIndex(uint64_t key) const { items_.PrefetchIndex(key); }
+  // Inserts new items from the front as Insert would one after another, and returns how many; stops
+  // before a live key, and where the limiter does. May stop earlier, also before the first, for
+  // Insert to go on. `changes` counts the bytes of what is added already. Not OK, with nothing
+  // inserted, if there is no memory.
+  absl::StatusOr<int64_t> InsertMany(absl::Span<Item> items, absl::Time now, Changes* changes);
   // A live key: takes over priority and trajectory.
   absl::Status Assign(Item&& item, Changes* changes);
   // Up to `max_items` draws, as many as the limiter allows, appended to `samples`; by the table's
@@ -52,6 +55,15 @@ class TableCore {
   absl::Status Mutate(absl::Span<const KeyWithPriority> updates, absl::Span<const uint64_t> deletes,
                       Changes* changes);
   void Reset(Changes* changes);
+
+  // Adds an observer, which is told of the items there are in order of insertion, or removes one.
+  void Attach(std::shared_ptr<Extension> extension);
+  void Detach(const Extension* extension);
+  // The right to up to `max_items` draws that are made elsewhere: counts as many as the limiter
+  // allows, and returns how many. FAILED_PRECONDITION with max_times_sampled.
+  absl::StatusOr<int64_t> Grant(int64_t max_items);
+  // Counts what such draws were of, for the items that are still there.
+  void CountDrawn(absl::Span<const uint64_t> keys);
 
   // All but what the lock's owner knows: bytes, waiting calls, times.
   TableInfo Info() const;
@@ -76,14 +88,18 @@ class TableCore {
             std::unique_ptr<selectors::Selector> remover, rate_limiter::RateLimiter limiter);
 
   absl::StatusOr<Slot> Add(Item&& item, Changes* changes);
+  // The parts of InsertMany: into free room, and each in place of what the remover takes next.
+  absl::StatusOr<int64_t> AddMany(absl::Span<Item> items, absl::Time now);
+  absl::StatusOr<int64_t> ReplaceMany(absl::Span<Item> items, absl::Time now, Changes* changes);
   // Takes items out of everything but the selectors, and counts the deletes.
   void Forget(absl::Span<const Slot> slots, Changes* changes);
   absl::Status Delete(absl::Span<const Slot> slots, Changes* changes);
+  void CountDraw(Slot slot);
   // Counts one draw of the slot and appends it.
   void Append(const selectors::Draw& draw, bool rate_limited, std::vector<SampledItem>* samples);
   void Notify(void (Extension::*event)(const Item&), Slot slot);
 
-  const TableOptions options_;
+  TableOptions options_;       // Constant but for the extensions.
   const bool takes_negative_;  // Priorities below 0.
   ItemStore items_;
   const std::unique_ptr<selectors::Selector> sampler_, remover_;

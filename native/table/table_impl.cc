@@ -36,6 +36,7 @@ void Table::Impl::Run(AfterLock& after) {
   for (auto& [call, status] : after.inserts) std::move(call.done)(std::move(status));
   for (auto& [call, samples] : after.samples) std::move(call.done)(std::move(samples));
   for (const std::string& line : after.log) base::Log(base::LogLevel::kWarning, line);
+  storage::Trajectory::ReleaseAll(absl::MakeSpan(after.changes.removed));
 }
 
 template <typename Call>
@@ -86,14 +87,20 @@ int64_t Table::Impl::InsertAtOnce(absl::Span<Item> items, absl::Status* status) 
     const base::SteadyTime start = base::SteadyNow();
     const absl::Time now = absl::Now();
     if (closed_) *status = Closed(name_);
-    constexpr size_t kAhead = 8;
-    for (; done < items.size() && status->ok(); ++done) {
-      if (done + kAhead < items.size()) core_->PrefetchIndex(items[done + kAhead].key);
+    while (done < items.size() && status->ok() && inserts_.empty()) {
+      if (samples_.empty()) {
+        const auto many = core_->InsertMany(items.subspan(done), now, &after.changes);
+        *status = many.status();
+        if (!many.ok()) break;
+        done += *many;
+        if (*many > 0) continue;
+      }
       Item& item = items[done];
-      if (!inserts_.empty() || !core_->CanInsert(1) || core_->Contains(item.key)) break;
+      if (!core_->CanInsert(1) || core_->Contains(item.key)) break;
       *status = core_->Insert(std::move(item), now, &after.changes);
       if (!status->ok()) break;
-      if (!samples_.empty()) Admit(after);
+      ++done;
+      Admit(after);
     }
     inserting_ += base::SteadyNow() - start;
   }
@@ -120,8 +127,8 @@ Table::WaitId Table::Impl::InsertOrWait(InsertCall call, absl::Time deadline, Af
 }
 
 Table::WaitId Table::Impl::Sample(int64_t max_items, absl::Time deadline, SampleDone done,
-                                  std::shared_ptr<base::Philox> random) {
-  SampleCall call{max_items, std::move(done), std::move(random)};
+                                  std::shared_ptr<base::Philox> random, OnGrant on_grant) {
+  SampleCall call{max_items, std::move(done), std::move(random), std::move(on_grant)};
   AfterLock after;
   WaitId id = 0;
   if (max_items < 1) {
@@ -157,6 +164,13 @@ void Table::Impl::InsertNow(InsertCall call, AfterLock& after) {
 
 void Table::Impl::SampleNow(SampleCall call, bool rate_limited, std::vector<SampledItem> samples,
                             AfterLock& after) {
+  if (call.on_grant) {
+    absl::StatusOr<int64_t> granted = core_->Grant(call.max_items);
+    if (granted.ok()) call.on_grant(*granted);
+    after.samples.emplace_back(std::move(call),
+                               granted.ok() ? Samples(std::move(samples)) : granted.status());
+    return;
+  }
   const base::SteadyTime start = base::SteadyNow();
   absl::Status status =
       core_->Sample(call.max_items, rate_limited, call.random.get(), &samples, &after.changes);

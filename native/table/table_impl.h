@@ -30,12 +30,15 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   std::vector<WaitId> InsertBatch(std::vector<Insertion> batch, absl::Time deadline);
   int64_t InsertAtOnce(absl::Span<Item> items, absl::Status* status);
   WaitId Sample(int64_t max_items, absl::Time deadline, SampleDone done,
-                std::shared_ptr<base::Philox> random);
+                std::shared_ptr<base::Philox> random, OnGrant on_grant = nullptr);
   void Cancel(WaitId id);
   absl::Status Mutate(absl::Span<const KeyWithPriority> updates,
                       absl::Span<const uint64_t> deletes);
   void Reset();
   void CountUnused(int64_t n);
+  void Attach(std::shared_ptr<Extension> extension);
+  void Detach(const Extension* extension);
+  void CountDrawn(absl::Span<const uint64_t> keys);
   void Close();
   void Reopen();
   bool CanSample(int64_t n) const;
@@ -54,6 +57,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
     int64_t max_items;
     SampleDone done;
     std::shared_ptr<base::Philox> random;
+    OnGrant on_grant;  // If the draws are made elsewhere.
   };
   using Samples = absl::StatusOr<std::vector<SampledItem>>;
 

@@ -52,6 +52,10 @@ class InsertStreamFactory {
   virtual ~InsertStreamFactory() = default;
   // Does not wait for the server: a connection failure comes as on_ended(UNAVAILABLE).
   virtual std::unique_ptr<InsertStream> OpenInsertStream(InsertStreamEvents events) = 0;
+  // Whom to ask for a stream after one that has ended; null: this. May look for the server for some
+  // seconds, and call the host program's interrupt hook: no lock may be held. UNAVAILABLE, or an
+  // error that is final.
+  virtual absl::StatusOr<std::shared_ptr<InsertStreamFactory>> Reach() { return nullptr; }
 };
 
 }  // namespace gear_reverb::writer

@@ -12,7 +12,15 @@ ItemSender::ItemSender(std::shared_ptr<InsertStreamFactory> factory, const Sende
 
 ItemSender::~ItemSender() { Stop(absl::CancelledError("The writer was destroyed.")); }
 
+absl::Status ItemSender::CheckNotForked() const {
+  if (memory::ForkGeneration() == generation_) return absl::OkStatus();
+  return base::FailedPrecondition(
+      "The writer belongs to the process that this one was forked from. Start processes with the "
+      "'spawn' method: multiprocessing.get_context('spawn').");
+}
+
 absl::Status ItemSender::status() const {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
   return status_;
@@ -26,6 +34,7 @@ SenderStats ItemSender::stats() const {
 // ------------------------------------------------------------------------------------- sending
 
 absl::Status ItemSender::Submit(OutgoingItem outgoing) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   auto item = std::make_shared<InFlight>();
   item->item = std::move(outgoing.item);
   item->uses.reserve(outgoing.uses.size());
@@ -46,12 +55,12 @@ absl::Status ItemSender::Submit(OutgoingItem outgoing) {
     open = open_;
     if (!first && !open) StartReconnecting();
   }
-  if (first) OpenStream();
+  if (first) OpenStream(*factory_);
   if (first || open) SendNow(*item, {});
   return absl::OkStatus();
 }
 
-void ItemSender::OpenStream() {
+void ItemSender::OpenStream(InsertStreamFactory& factory) {
   stream_ = nullptr;  // No event of the old stream comes after this.
   held_.Clear();
   {
@@ -60,7 +69,7 @@ void ItemSender::OpenStream() {
     opened_ = absl::Now();
     ++connection_changes_;
   }
-  stream_ = factory_->OpenInsertStream(
+  stream_ = factory.OpenInsertStream(
       {.on_confirmed = [this](absl::Span<const uint64_t> keys) { OnConfirmed(keys); },
        .on_ended = [this](absl::Status status) { OnEnded(status); }});
 }
@@ -166,6 +175,8 @@ void ItemSender::ReconnectLoop() {
 }
 
 void ItemSender::Reconnect() {
+  const auto reached = factory_->Reach();
+  if (!reached.ok()) return OnEnded(reached.status());
   base::MutexLock send_lock(&send_mutex_);
   std::vector<InFlightPtr> items;
   {
@@ -180,7 +191,7 @@ void ItemSender::Reconnect() {
   for (const auto& item : items) {
     for (const ChunkUse& use : item->uses) ++later[use.key];
   }
-  OpenStream();
+  OpenStream(*reached != nullptr ? **reached : *factory_);
   for (const auto& item : items) {
     for (const ChunkUse& use : item->uses) {
       if (const auto it = later.find(use.key); --it->second == 0) later.erase(it);
@@ -227,6 +238,7 @@ absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailabl
 }
 
 absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   if (clear_.load(std::memory_order_acquire)) return absl::OkStatus();
   base::MutexLock lock(&mutex_);
   if (!status_.ok() || HasRoom()) return status_;
@@ -244,6 +256,7 @@ absl::Status ItemSender::WaitForRoom(absl::Time deadline) {
 
 absl::Status ItemSender::WaitUntilAtMost(int64_t limit, int64_t unsent, absl::Time deadline,
                                          absl::Duration max_unavailable) {
+  GR_RETURN_IF_ERROR(CheckNotForked());
   base::MutexLock lock(&mutex_);
   if (status_.ok() && in_flight_items() <= limit) return absl::OkStatus();
   awaited_limit_ = limit_waits_++ == 0 ? limit : std::max(awaited_limit_, limit);
@@ -269,6 +282,7 @@ void ItemSender::Fail(const absl::Status& error) {
 }
 
 void ItemSender::Stop(const absl::Status& reason) {
+  if (!CheckNotForked().ok()) return;
   std::thread reconnecting;
   bool clean;
   {

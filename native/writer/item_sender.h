@@ -2,8 +2,9 @@
 // for all writers.
 //
 // Items are sent in the order of Submit on one stream. When the stream ends with UNAVAILABLE, a
-// background thread (started by the first such end) opens another one after a pause that doubles
-// from failure to failure, and sends all unconfirmed items again, in order. Any other end is final:
+// background thread (started by the first such end) reaches for the server after a pause that
+// doubles from failure to failure, opens another one, and sends all unconfirmed items again, in
+// order. Any other end, or failure to reach the server, is final:
 // every later call returns its status.
 //
 // Chunks are told from each other by key only. Reverb's `delta_encoded` is a property of the wire's
@@ -25,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "native/base/mutex.h"
+#include "native/memory/fork_guard.h"
 #include "native/writer/held_chunks.h"
 #include "native/writer/insert_stream.h"
 
@@ -60,13 +62,16 @@ struct SenderStats {
   absl::Duration blocked;  // Total time spent in WaitForRoom.
 };
 
+// In a forked child, where the stream's thread is not, every call returns FAILED_PRECONDITION, and
+// Stop does nothing.
+//
 // Thread-safe. Waits are notified when they can end (no polling but for the host program's
 // interrupt, which ends a wait with CANCELLED). Lock order: send_mutex_, then mutex_; stream events
 // take mutex_ only.
 class ItemSender {
  public:
   ItemSender(std::shared_ptr<InsertStreamFactory> factory, const SenderOptions& options);
-  // As Stop.
+  // As Stop. Not to be run in a forked child.
   ~ItemSender();
   ItemSender(const ItemSender&) = delete;
   ItemSender& operator=(const ItemSender&) = delete;
@@ -107,11 +112,13 @@ class ItemSender {
   };
   using InFlightPtr = std::shared_ptr<const InFlight>;
 
+  absl::Status CheckNotForked() const;
+
   // Stream events.
   void OnConfirmed(absl::Span<const uint64_t> keys);
   void OnEnded(const absl::Status& status);
 
-  void OpenStream() ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
+  void OpenStream(InsertStreamFactory& factory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
   void SendNow(const InFlight& item, const KeyCounts& later)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(send_mutex_);
   void ReconnectLoop();
@@ -133,6 +140,7 @@ class ItemSender {
 
   const std::shared_ptr<InsertStreamFactory> factory_;
   const SenderOptions options_;
+  const uint64_t generation_ = memory::ForkGeneration();
 
   // Held while the stream is used or exchanged, so that items leave in order.
   base::Mutex send_mutex_;

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "native/base/interrupt.h"
+#include "native/base/status.h"
 #include "native/writer/fake_insert_stream.h"
 #include "native/writer/test_tensors.h"
 
@@ -225,6 +228,45 @@ TEST_F(ItemSenderTest, AServerThatIsBackButSlowIsWaitedFor) {
   // The new stream lasts: the wait goes on, beyond max_unavailable, until its deadline.
   EXPECT_TRUE(absl::IsDeadlineExceeded(
       sender().WaitUntilAtMost(0, 0, absl::Now() + absl::Milliseconds(100))));
+}
+
+// A server that has to be looked for, which takes until the test says what came of it.
+class HiddenServer final : public FakeServer {
+ public:
+  absl::StatusOr<std::shared_ptr<InsertStreamFactory>> Reach() override {
+    looking.set_value();
+    GR_RETURN_IF_ERROR(found.get_future().get());
+    return nullptr;
+  }
+  std::promise<void> looking;
+  std::promise<absl::Status> found;
+};
+
+TEST_F(ItemSenderTest, NothingWaitsWhileTheServerIsLookedFor) {
+  const auto server = std::make_shared<HiddenServer>();
+  server_ = server;
+  server->set_refuse(absl::UnavailableError("unknown"));
+  ASSERT_TRUE(Submit(1, {MakeChunk(1)}).ok());
+  ASSERT_EQ(server->looking.get_future().wait_for(std::chrono::seconds(20)),
+            std::future_status::ready);
+  ASSERT_TRUE(Submit(2, {MakeChunk(2)}).ok());
+  EXPECT_EQ(sender().stats().in_flight_items, 2);
+  server->ForgetItems();
+  server->set_refuse(absl::OkStatus());
+  server->found.set_value(absl::OkStatus());
+  ASSERT_TRUE(server->WaitForItems(2));
+  EXPECT_EQ(server->items()[0].item.key, 1u);
+  EXPECT_EQ(server->items()[1].item.key, 2u);
+}
+
+TEST_F(ItemSenderTest, AServerThatCannotBeReachedForGoodEndsTheSender) {
+  const auto server = std::make_shared<HiddenServer>();
+  server_ = server;
+  server->set_refuse(absl::UnavailableError("unknown"));
+  server->found.set_value(absl::FailedPreconditionError("forbidden"));
+  ASSERT_TRUE(Submit(1, {MakeChunk(1)}).ok());
+  const absl::Status ended = sender().WaitUntilAtMost(0, 0, absl::Now() + absl::Seconds(20));
+  EXPECT_TRUE(absl::IsFailedPrecondition(ended)) << ended;
 }
 
 TEST_F(ItemSenderTest, AnyOtherEndIsFinal) {

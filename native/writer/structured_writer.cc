@@ -1,7 +1,5 @@
 #include "native/writer/structured_writer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -64,7 +62,7 @@ absl::StatusOr<std::unique_ptr<StructuredWriter>> StructuredWriter::Create(
 
 StructuredWriter::StructuredWriter(std::unique_ptr<TrajectoryWriter> writer,
                                    std::vector<StructuredConfig> configs)
-    : writer_(std::move(writer)), process_(getpid()) {
+    : writer_(std::move(writer)) {
   configs_.reserve(configs.size());
   for (StructuredConfig& config : configs) configs_.emplace_back(std::move(config));
   for (const Config& config : configs_) {
@@ -91,7 +89,6 @@ StructuredWriter::StructuredWriter(std::unique_ptr<TrajectoryWriter> writer,
 }
 
 StructuredWriter::~StructuredWriter() {
-  if (getpid() != process_) return;
   const absl::Status flushed = writer_->Flush(0, absl::Now() + kLastFlush);
   if (flushed.ok()) return;
   base::Log(base::LogLevel::kWarning,

@@ -98,7 +98,6 @@ class StructuredWriter {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::unique_ptr<TrajectoryWriter> writer_;
-  const int process_;  // The one that made this writer.
   int64_t longest_reach_ = 0;
   std::atomic<bool> step_is_open_ = false;
 

@@ -1,9 +1,12 @@
 """The shared-memory data plane: data between processes."""
 
+import os
+
 import ml_dtypes
 import numpy as np
 import pytest
-from servers import sample, wait_until, write
+from forks import in_child
+from servers import SECONDS, sample, wait_until, write
 
 import gear_reverb
 
@@ -89,6 +92,34 @@ def test_priorities_change_and_items_go(client):
     assert client.server_info()["t"].current_size == 0
     with pytest.raises(gear_reverb.ReverbError, match="nowhere"):
         client.mutate_priorities("nowhere", deletes=[key])
+
+
+def test_a_change_for_another_way_leaves_the_connections_alone(client):
+    def sockets():
+        paths = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
+        return sum(
+            os.readlink(path).startswith("socket:") for path in paths if os.path.lexists(path)
+        )
+
+    client.mutate_priorities("t", deletes=[1])
+    before = sockets()
+    client.mutate_priorities("t", deletes=np.zeros((16 << 20) + 1, np.uint64))
+    client.mutate_priorities("t", deletes=[1])
+    assert sockets() == before
+
+
+def test_a_writer_goes_on_when_a_forked_child_drops_it(client):
+    writers = [client.trajectory_writer(1)]
+
+    def put():
+        writers[0].append([1])
+        writers[0].create_item("t", 1.0, [writers[0].history[0][-1:]])
+        writers[0].flush(timeout_ms=SECONDS * 1000)
+
+    put()
+    assert in_child(writers.clear) == 0
+    put()
+    assert client.server_info()["t"].current_size == 2
 
 
 def test_batches_come_from_shared_memory(client):

@@ -149,6 +149,37 @@ def test_a_stopped_server_tells_blocked_calls(remote, client):
     process.wait(SECONDS)
 
 
+def test_a_lost_server_does_not_tie_up_the_threads_of_a_writer(remote):
+    process, port = remote
+    writer = start(
+        f"""
+        import faulthandler, os, threading
+        import gear_reverb as reverb
+        faulthandler.dump_traceback_later({SECONDS // 2}, exit=True)
+        writer = reverb.Client("localhost:{port}").trajectory_writer(1)
+        writer.append([1])
+        cell = writer.history[0][-1]
+        print("appended", flush=True)
+        input()
+
+        def look():
+            while True:
+                cell.numpy()
+
+        threading.Thread(target=look, daemon=True).start()
+        writer.create_item("t", 1.0, [writer.history[0][:]])
+        print("created", flush=True)
+        os._exit(0)
+        """,
+        **{VARIABLE: "shared-memory"},
+    )
+    assert writer.stdout.readline() == "appended\n"
+    process.kill()
+    process.wait(SECONDS)
+    code, out, err = finish(writer, "\n")
+    assert (code, out) == (0, "created\n"), err
+
+
 # ---- what cannot be had ----
 
 

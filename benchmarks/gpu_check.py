@@ -1,0 +1,307 @@
+"""Checks and times collection on one GPU, or on the CPU's twin; see scripts/gpu_check.sh.
+
+    python benchmarks/gpu_check.py --device cuda:0 --result FILE [--commit NAME]
+
+Fresh random data at every run. Prints a line per step and the ratios; the result file has all
+numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they are.
+"""
+
+import argparse
+import datetime
+import importlib
+import json
+import pathlib
+import secrets
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import gear_reverb
+from gear_reverb import _native, cuda, rate_limiters, selectors
+
+SECONDS = 360  # No new measurement starts after so long.
+REPEATS = 7
+# Rows of one trajectory: (bytes of a row, pieces it lies in). A column is a row.
+WORKLOADS = {
+    "W1": [(44_000, 4), (12_000, 4)],
+    "W2": [(384_000, 4), (4_000, 4)],
+    "W3": [(12_000_000, 4)],
+    "W4": [(2_176, 1), (2_176, 1), (544, 1)],  # Of the mean length, 544 tokens.
+    "W5": [(2_257_920, 4)],
+}
+BATCHES = (32, 256, 1024)
+MOST_BYTES = 4 << 30  # Of one batch.
+
+
+class Report:
+    """What was found; steps that fail are counted and do not stop the others."""
+
+    def __init__(self, device: str) -> None:
+        self.start = time.monotonic()
+        self.failed: list[str] = []
+        self.values: dict[str, Any] = {"device": device}
+
+    def step(self, name: str, work: Callable[..., Any], *arguments: Any) -> None:
+        if time.monotonic() - self.start > SECONDS:
+            print(f"skipped: {name}: no time is left", flush=True)
+            return
+        try:
+            value = work(*arguments)
+        except ImportError as error:
+            print(f"skipped: {name}: {error}", flush=True)
+        except Exception as error:
+            traceback.print_exc()
+            self.failed.append(name)
+            print(f"FAILED: {name}: {error}", flush=True)
+        else:
+            self.values[name] = value
+            print(f"ok: {name}", flush=True)
+
+
+def kernels_are_like_their_twins(gpu: int) -> dict[str, Any]:
+    seed = secrets.randbits(32)
+    differences = cuda.self_test(gpu, seed, rounds=10)
+    assert not differences, "\n".join(differences)
+    return {"seed": seed, "rounds": 10}
+
+
+def as_numpy(array: Any) -> np.ndarray:
+    if isinstance(array, np.ndarray):
+        return array
+    if hasattr(array, "get"):  # CuPy
+        return array.get()
+    if hasattr(array, "cpu"):  # PyTorch
+        array = array.cpu()
+        if array.dtype == importlib.import_module("torch").bfloat16:
+            return array.float().numpy()
+        return array.numpy()
+    return np.asarray(array)
+
+
+def batches_are_equal(device: str, out: str) -> dict[str, Any]:
+    """A server, its tables and samplers, with and without the device, of equal seeds."""
+    seed = secrets.randbits(32)
+    rng = np.random.default_rng(seed)
+    server, client = serve(rng)
+    compared = 0
+    try:
+        for ragged in ("pad", "pack"):
+            options = {"ragged": ragged, "seed": seed, "beta": 0.6, "prefetch": 2}
+            with (
+                client.batch_sampler("t", 64, **options) as plain,
+                client.batch_sampler("t", 64, device=device, out=out, **options) as other,
+            ):
+                for _, a, b in zip(range(10), plain, other):
+                    np.testing.assert_array_equal(a.info.key, b.info.key)
+                    pairs = [*zip(a.data, b.data), (a.weights, b.weights), (a.lengths, b.lengths)]
+                    side = "mask" if ragged == "pad" else "cu_seqlens"
+                    pairs.append((getattr(a, side), getattr(b, side)))
+                    for x, y in pairs:
+                        np.testing.assert_array_equal(x, as_numpy(y))
+                        compared += x.nbytes
+    finally:
+        server.stop()
+    return {"seed": seed, "bytes": compared}
+
+
+def serve(rng: np.random.Generator) -> tuple[gear_reverb.Server, gear_reverb.Client]:
+    """A table of items of 1 to 300 steps, three columns of different kinds."""
+    fifo = selectors.Fifo()
+    limiter = rate_limiters.MinSize(1)
+    table = gear_reverb.Table("t", selectors.Prioritized(0.7), fifo, 1000, limiter)
+    server = gear_reverb.Server([table])
+    client = server.localhost_client()
+    with client.trajectory_writer(num_keep_alive_refs=300) as writer:
+        for _ in range(200):
+            steps = rng.integers(1, 300)
+            for _ in range(steps):
+                writer.append(
+                    [
+                        rng.standard_normal(11, np.float32),
+                        rng.integers(0, 256, (7, 9), np.uint8),
+                        rng.integers(0, 2**31, (), np.int32),
+                    ]
+                )
+            columns = [column[-steps:] for column in writer.history]
+            writer.create_item("t", float(rng.uniform(0.1, 5)), columns)
+            writer.end_episode()
+    return server, client
+
+
+def ceilings(gpu: int) -> dict[str, float]:
+    return {
+        place: _native.cuda_measure_copy(gpu, place, 1 << 30, REPEATS)
+        for place in ("host", "device")
+    }
+
+
+def gathers(gpu: int, place: str, copy_rate: float) -> list[dict[str, Any]]:
+    """Each workload's columns one after another, by every way, against the copy's rate."""
+    results = []
+    for name, rows in WORKLOADS.items():
+        for batch in BATCHES:
+            total = batch * sum(row_bytes for row_bytes, _ in rows)
+            if total > MOST_BYTES:
+                continue
+            for way in ("lanes", "bulk", "engine"):
+                seconds = 0.0
+                for row_bytes, pieces in rows:
+                    rate = _native.cuda_measure_gather(
+                        gpu, way, place, batch, pieces, row_bytes // pieces, REPEATS
+                    )
+                    seconds += batch * row_bytes / rate
+                rate = total / seconds
+                results.append(
+                    {
+                        "workload": name,
+                        "batch": batch,
+                        "way": way,
+                        "bytes_per_second": rate,
+                        "of_copy": rate / copy_rate,
+                    }
+                )
+    for result in results:
+        print("   {workload} B={batch:<5} {way:7} {of_copy:5.2f} of the copy".format(**result))
+    return results
+
+
+def index_select_pipeline(gpu: int) -> list[dict[str, Any]]:
+    """What a PyTorch user does: index_select of rows into pinned memory and one copy; or in HBM."""
+    results = []
+    for name, batch in (("W2", 256), ("W3", 32), ("W5", 256)):
+        row = WORKLOADS[name][0][0]
+        for place, theirs in index_select_rates(gpu, row, batch).items():
+            ours = max(
+                _native.cuda_measure_gather(gpu, way, place, batch, 4, row // 4, REPEATS)
+                for way in ("lanes", "bulk")
+            )
+            ratio = ours / theirs
+            results.append({"workload": name, "batch": batch, "place": place, "ratio": ratio})
+            print(f"   {name} B={batch} from {place}: {ratio:.2f} of index_select")
+    return results
+
+
+def index_select_rates(gpu: int, row: int, batch: int) -> dict[str, float]:
+    torch = importlib.import_module("torch")
+    count = max(batch, (2 << 30) // row)
+    rows = torch.randint(0, 255, (count, row), dtype=torch.uint8)
+    index = torch.randint(0, count, (batch,))
+    pinned = torch.empty((batch, row), dtype=torch.uint8, pin_memory=True)
+    target = torch.empty((batch, row), dtype=torch.uint8, device=f"cuda:{gpu}")
+    on_gpu, index_on_gpu = rows.to(target.device), index.to(target.device)
+
+    def from_host() -> None:
+        torch.index_select(rows, 0, index, out=pinned)
+        target.copy_(pinned, non_blocking=True)
+
+    def in_hbm() -> None:
+        torch.index_select(on_gpu, 0, index_on_gpu, out=target)
+
+    rates = {}
+    for place, work in (("host", from_host), ("device", in_hbm)):
+        times = []
+        for _ in range(REPEATS):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            work()
+            torch.cuda.synchronize()
+            times.append(time.perf_counter() - start)
+        rates[place] = batch * row / sorted(times)[REPEATS // 2]
+    return rates
+
+
+def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:
+    seed = int(np.random.default_rng().integers(1 << 32))
+    differences = _native.cuda_check_selection(gpu, seed, 300_000)
+    assert not differences, differences
+    return {"seed": seed}
+
+
+def selections(gpu: int | None) -> list[dict[str, float]]:
+    """Weighted draws and updates of priorities, in milliseconds."""
+    largest = 10**8 if gpu is not None else 10**6
+    results = []
+    for items in (10**5, 10**6, largest):
+        draw = _native.cuda_measure_draw(gpu, items, 1 << 20, REPEATS) * 1e3
+        update = _native.cuda_measure_update(gpu, items, 4096, 10 * REPEATS) * 1e3
+        results.append({"items": items, "draw 2^20 ms": draw, "update 4096 ms": update})
+        print(f"   {items} items: draw 2^20 {draw:.3f} ms, update 4096 {update:.4f} ms")
+    return results
+
+
+def end_to_end(device: str, out: str) -> dict[str, float]:
+    """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
+    rng = np.random.default_rng()
+    fifo = selectors.Fifo()
+    limiter = rate_limiters.MinSize(1)
+    table = gear_reverb.Table("t", selectors.Uniform(), fifo, 10_000, limiter)
+    server = gear_reverb.Server([table])
+    try:
+        client = server.localhost_client()
+        obs = rng.standard_normal((400, 1000, 11), np.float32)
+        act = rng.standard_normal((400, 1000, 3), np.float32)
+        client.insert_batch("t", [obs, act], 1.0)
+        rates = {}
+        for batch in (32, 256):
+            with client.batch_sampler("t", batch, device=device, out=out) as sampler:
+                for _ in range(5):
+                    next(sampler)
+                start = time.perf_counter()
+                count = 40
+                for _ in range(count):
+                    next(sampler)
+                seconds = time.perf_counter() - start
+                print(f"   W1 B={batch}: {sampler.device_stats()}")
+            rates[f"W1 B={batch}"] = count * batch * 56_000 / seconds
+        return rates
+    finally:
+        server.stop()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--result", type=pathlib.Path, required=True)
+    parser.add_argument("--commit", default="")
+    options = parser.parse_args()
+    report = Report(options.device)
+    report.values["date"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
+    report.values["commit"] = options.commit
+    report.values["cuda"] = cuda.stats()
+    on_gpu = options.device != "cpu"
+    if on_gpu:
+        if not cuda.is_available():
+            print(f"FAILED: {cuda.why_not()}")
+            return 1
+        gpu = int(options.device.partition(":")[2] or 0)
+        report.step("kernels are like their twins", kernels_are_like_their_twins, gpu)
+        frameworks = ("torch", "cupy", "jax")
+    else:
+        frameworks = ("numpy",)
+    selector = gpu if on_gpu else None
+    report.step("selection is like its twin", selection_is_like_its_twin, selector)
+    for out in frameworks:
+        report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
+    if on_gpu:
+        report.step("ceilings", ceilings, gpu)
+        rates = report.values.get("ceilings", {})
+        for place, rate in rates.items():
+            report.step(f"gather from {place}", gathers, gpu, place, rate)
+        report.step("index_select", index_select_pipeline, gpu)
+    report.step("selection", selections, selector)
+    report.step("end to end", end_to_end, options.device, frameworks[0])
+    report.values["cuda at the end"] = cuda.stats()
+    report.values["failed"] = report.failed
+    report.values["seconds"] = time.monotonic() - report.start
+    options.result.parent.mkdir(parents=True, exist_ok=True)
+    options.result.write_text(json.dumps(report.values, indent=1) + "\n")
+    print(f"{len(report.failed)} failed; {report.values['seconds']:.0f} s; {options.result}")
+    return bool(report.failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+#include "native/bindings/device_array.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "native/bindings/arrays.h"
+#include "native/bindings/definitions.h"
+#include "native/bindings/errors.h"
+#include "pybind11/stl.h"
+
+namespace py = pybind11;
+
+namespace gear_reverb::bindings {
+namespace {
+
+using tensor::DType;
+
+// The structures of DLPack's ABI, as far as they are filled in here.
+struct DlTensor {
+  void* data;
+  int32_t device_type, device_id;
+  int32_t ndim;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int64_t* shape;
+  int64_t* strides;  // Null: dense, rows first.
+  uint64_t byte_offset;
+};
+struct DlManagedTensor {
+  DlTensor tensor;
+  void* context;
+  void (*deleter)(DlManagedTensor*);
+};
+constexpr int32_t kDlCuda = 2;
+constexpr char kFresh[] = "dltensor";  // The name of a capsule that nobody has taken over yet.
+
+enum DlCode : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
+
+// Of dtypes that DLPack cannot name, unsigned integers of their size.
+DlCode CodeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kBool: return kBool;
+    case DType::kBfloat16: return kBfloat;
+    case DType::kFloat16:
+    case DType::kFloat32:
+    case DType::kFloat64: return kFloat;
+    case DType::kComplex64:
+    case DType::kComplex128: return kComplex;
+    case DType::kInt8:
+    case DType::kInt16:
+    case DType::kInt32:
+    case DType::kInt64: return kInt;
+    default: return kUint;
+  }
+}
+
+class DeviceArray {
+ public:
+  DeviceArray(std::shared_ptr<device::Output> output, device::OutputArray array, int gpu)
+      : output_(std::move(output)), array_(std::move(array)), gpu_(gpu) {}
+
+  py::tuple shape() const {
+    return py::tuple(py::cast(std::vector<int64_t>(array_.shape.begin(), array_.shape.end())));
+  }
+  py::dtype dtype() const { return ToNumpy(array_.dtype); }
+  py::tuple Device() const { return py::make_tuple(kDlCuda, gpu_); }
+
+  // The stream as DLPack has it: none means the default stream, and -1 that no stream is to wait;
+  // then this call does.
+  py::capsule ToDlpack(std::optional<int64_t> stream) const {
+    constexpr int64_t kDefaultStream = 1;
+    const int64_t handle = stream.value_or(kDefaultStream);
+    if (handle == 0 || handle < -1) {
+      throw py::value_error("stream must be None, -1, 1, 2 or a stream's address, but is " +
+                            std::to_string(handle) + ".");
+    }
+    if (handle == -1) {
+      WithoutGil([&] { return output_->Wait(); });
+    } else {
+      ThrowIfError(output_->ShareWith(static_cast<uintptr_t>(handle)));
+    }
+    auto* const exported = new Exported{
+        {{output_->data() + array_.offset, kDlCuda, gpu_, static_cast<int32_t>(array_.shape.size()),
+          CodeOf(array_.dtype), static_cast<uint8_t>(8 * tensor::ByteSize(array_.dtype)), 1,
+          nullptr, nullptr, 0},
+         nullptr,
+         nullptr},
+        output_,
+        {array_.shape.begin(), array_.shape.end()}};
+    exported->managed.tensor.shape = exported->shape.data();
+    exported->managed.context = exported;
+    exported->managed.deleter = [](DlManagedTensor* managed) {
+      delete static_cast<Exported*>(managed->context);
+    };
+    return py::capsule(&exported->managed, kFresh, [](PyObject* capsule) {
+      if (PyCapsule_IsValid(capsule, kFresh) == 0) return;  // Taken over.
+      auto* const managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, kFresh));
+      managed->deleter(managed);
+    });
+  }
+
+ private:
+  struct Exported {
+    DlManagedTensor managed;
+    std::shared_ptr<device::Output> output;
+    std::vector<int64_t> shape;
+  };
+
+  const std::shared_ptr<device::Output> output_;
+  const device::OutputArray array_;
+  const int gpu_;
+};
+
+}  // namespace
+
+py::object DeviceArrayOf(const std::shared_ptr<device::Output>& output,
+                         const device::OutputArray& array, int gpu) {
+  if (gpu >= 0) return py::cast(std::make_unique<DeviceArray>(output, array, gpu));
+  using Pointer = std::shared_ptr<device::Output>;
+  const py::capsule owner(new Pointer(output),
+                          [](void* pointer) { delete static_cast<Pointer*>(pointer); });
+  return BorrowingArray(array.dtype, array.shape, output->data() + array.offset, owner);
+}
+
+void DefineDeviceArray(py::module_& module) {
+  py::class_<DeviceArray>(module, "DeviceArray")
+      .def_property_readonly("shape", &DeviceArray::shape)
+      .def_property_readonly("dtype", &DeviceArray::dtype)
+      .def("__dlpack_device__", &DeviceArray::Device)
+      .def(
+          "__dlpack__",
+          [](const DeviceArray& array, std::optional<int64_t> stream, const py::object&,
+             const py::object& device, const py::object& copy) {
+            if (!device.is_none() && !device.equal(array.Device())) {
+              throw py::buffer_error("The array is on another device, and is not copied.");
+            }
+            if (!copy.is_none() && py::cast<bool>(copy)) {
+              throw py::buffer_error("The array is not copied on its way.");
+            }
+            return array.ToDlpack(stream);
+          },
+          py::kw_only(), py::arg("stream") = py::none(), py::arg("max_version") = py::none(),
+          py::arg("dl_device") = py::none(), py::arg("copy") = py::none());
+}
+
+}  // namespace gear_reverb::bindings

@@ -1,0 +1,208 @@
+#include "native/cuda/gpu_stream.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "native/cuda/gather.h"
+#include "native/cuda/resources.h"
+#include "native/kernels/gather.h"
+
+namespace gear_reverb::cuda {
+namespace {
+
+using device::GatherPlan;
+using device::RowPiece;
+
+class GpuOutput final : public device::Output {
+ public:
+  GpuOutput(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<DevicePool> pool,
+            DevicePool::Buffer buffer, std::shared_ptr<const Event> gathered)
+      : gpu_(std::move(gpu)),
+        pool_(std::move(pool)),
+        buffer_(std::move(buffer)),
+        gathered_(std::move(gathered)) {}
+
+  ~GpuOutput() override {
+    const CurrentGpu current(gpu_->gpu());
+    buffer_.until.clear();
+    for (const cudaStream_t stream : shared_with_) {
+      absl::StatusOr<Event> event = NewEvent();
+      if (event.ok() && cudaEventRecord(event->get(), stream) == cudaSuccess) {
+        buffer_.until.push_back(*std::move(event));
+      } else {
+        // The stream may be gone. Whatever it did is done after this.
+        (void)cudaGetLastError();
+        (void)cudaDeviceSynchronize();
+      }
+    }
+    pool_->Give(std::move(buffer_));
+  }
+
+  std::byte* data() const override { return buffer_.data(); }
+
+  absl::Status ShareWith(uintptr_t handle) override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    const auto stream = reinterpret_cast<cudaStream_t>(handle);
+    GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream, gathered_->get(), 0));
+    if (std::find(shared_with_.begin(), shared_with_.end(), stream) == shared_with_.end()) {
+      shared_with_.push_back(stream);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Wait() override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    return ToStatus(cudaEventSynchronize(gathered_->get()), "the gather");
+  }
+
+ private:
+  const std::shared_ptr<GpuDevice> gpu_;
+  const std::shared_ptr<DevicePool> pool_;
+  DevicePool::Buffer buffer_;
+  const std::shared_ptr<const Event> gathered_;
+  std::vector<cudaStream_t> shared_with_;
+};
+
+class GpuStream final : public device::GatherStream {
+ public:
+  GpuStream(std::shared_ptr<GpuDevice> gpu, Stream stream, size_t kept)
+      : gpu_(std::move(gpu)),
+        stream_(std::move(stream)),
+        outputs_(std::make_shared<DevicePool>(kept)),
+        staging_(std::make_shared<PinnedPool>(kept)) {}
+
+  ~GpuStream() override {
+    const CurrentGpu current(gpu_->gpu());
+    (void)cudaStreamSynchronize(stream_.get());  // Sources and staging are free after this.
+  }
+
+  void AddSource(std::shared_ptr<memory::Arena> arena) override {
+    auto segments = gpu_->SegmentsOf(std::move(arena));
+    if (std::find(sources_.begin(), sources_.end(), segments) == sources_.end()) {
+      sources_.push_back(std::move(segments));
+    }
+  }
+
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    Reap();
+    const uint64_t staged_bytes = ToDeviceAddresses(&plan);
+    const size_t list_bytes = (ListBytes(plan) + 127) / 128 * 128;
+    const uint64_t output_bytes = (bytes + 127) / 128 * 128;
+
+    // Host: the list, then what is staged. Device: the output, then the list.
+    GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, staging_->Take(list_bytes + staged_bytes));
+    GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(output_bytes + list_bytes));
+    GR_ASSIGN_OR_RETURN(Event done, NewEvent());
+    auto gathered = std::make_shared<const Event>(std::move(done));
+    Stage(&plan, host.data() + list_bytes);
+    for (const Event& event : output.until) {
+      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
+    }
+
+    const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
+    const GatherWay way = gpu_->choices().For(plan.source_bytes() / pieces);
+    absl::Status status =
+        StartGather(way, plan, output.data(), host.data(), output.data() + output_bytes,
+                    gpu_->info().multiprocessors, stream_.get());
+    if (status.ok()) {
+      status = ToStatus(cudaEventRecord(gathered->get(), stream_.get()), "cudaEventRecord");
+    }
+    if (!status.ok()) {
+      // Something may be under way: nothing is given back before it has ended.
+      (void)cudaStreamSynchronize(stream_.get());
+      return status;
+    }
+    gpu_->Count(plan.source_bytes(), staged_bytes);
+    under_way_.push_back({gathered, std::move(host), std::move(lease)});
+    return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
+  }
+
+ private:
+  struct ToStage {
+    size_t piece;
+    uint64_t offset, bytes;
+  };
+  struct UnderWay {
+    std::shared_ptr<const Event> gathered;
+    PinnedPool::Buffer host;
+    std::shared_ptr<const void> lease;
+  };
+
+  // Gives back what finished gathers used.
+  void Reap() {
+    while (!under_way_.empty() &&
+           cudaEventQuery(under_way_.front().gathered->get()) == cudaSuccess) {
+      staging_->Give(std::move(under_way_.front().host));
+      under_way_.pop_front();
+    }
+    (void)cudaGetLastError();  // "Not ready" is no error.
+  }
+
+  const std::byte* Find(const std::byte* data, uint64_t bytes) const {
+    for (const auto& segments : sources_) {
+      if (const std::byte* const found = segments->Find(data, bytes)) return found;
+    }
+    return nullptr;
+  }
+
+  // Gives pieces their addresses on the device, but for those that are not registered: these are
+  // put down in to_stage_. The bytes to be staged.
+  uint64_t ToDeviceAddresses(GatherPlan* plan) {
+    uint64_t staged_bytes = 0;
+    to_stage_.clear();
+    for (const device::Row& row : plan->rows()) {
+      uint64_t begin = 0;
+      for (uint32_t i = 0; i < row.pieces; ++i) {
+        RowPiece& piece = plan->mutable_piece(row.first_piece + i);
+        const uint64_t bytes = piece.end - begin;
+        begin = piece.end;
+        const std::byte* const registered = Find(piece.data, bytes);
+        if (registered != nullptr) {
+          piece.data = registered;
+        } else {
+          to_stage_.push_back({row.first_piece + i, staged_bytes, bytes});
+          staged_bytes += (bytes + 15) / 16 * 16;
+        }
+      }
+    }
+    return staged_bytes;
+  }
+
+  // Copies what is to be staged to `staging`, and has the plan read it there.
+  void Stage(GatherPlan* plan, std::byte* staging) {
+    std::vector<kernels::Copy> copies;
+    for (const ToStage& from : to_stage_) {
+      RowPiece& piece = plan->mutable_piece(from.piece);
+      copies.push_back({piece.data, staging + from.offset, from.bytes});
+      piece.data = staging + from.offset;
+    }
+    kernels::Gather(copies);
+  }
+
+  const std::shared_ptr<GpuDevice> gpu_;
+  const Stream stream_;
+  const std::shared_ptr<DevicePool> outputs_;
+  const std::shared_ptr<PinnedPool> staging_;
+  std::vector<std::shared_ptr<device::PinnedSegments>> sources_;
+  std::deque<UnderWay> under_way_;
+  std::vector<ToStage> to_stage_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<device::GatherStream>> NewGpuStream(std::shared_ptr<GpuDevice> gpu,
+                                                                   size_t kept) {
+  const CurrentGpu current(gpu->gpu());
+  GR_RETURN_IF_ERROR(current.status());
+  GR_ASSIGN_OR_RETURN(Stream stream, NewStream());
+  return std::make_unique<GpuStream>(std::move(gpu), std::move(stream), kept);
+}
+
+}  // namespace gear_reverb::cuda

@@ -1,0 +1,40 @@
+// How fast the ways of gathering are on one GPU, measured where it is asked.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "native/cuda/gather.h"
+#include "native/device/device.h"
+
+namespace gear_reverb::cuda {
+
+enum class Place { kPinnedHost, kDevice };
+
+struct GatherShape {
+  uint64_t rows = 0;
+  uint64_t pieces = 1;       // Of each row.
+  uint64_t piece_bytes = 0;  // Of each piece.
+  uint64_t row_bytes() const { return pieces * piece_bytes; }
+};
+
+// Of the current GPU, in bytes per second: payload, counted once. Rows lie at random places of more
+// memory than the batch has, so that caches do not help.
+absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
+                                  int multiprocessors);
+absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats);
+
+// The fastest way from pinned host memory per class of the mean piece, of those that the GPU has.
+struct Choices {
+  std::vector<device::ClassChoice> classes;
+  std::vector<GatherWay> ways;  // By class.
+  double link_bytes_per_second = 0;
+
+  GatherWay For(uint64_t mean_piece_bytes) const;
+};
+absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors);
+// Without measuring: for a GPU that has no memory left for it.
+Choices UnmeasuredChoices();
+
+}  // namespace gear_reverb::cuda

@@ -1,0 +1,146 @@
+// Streams, events and memory of one GPU, with owners. Everything here checks CUDA's results; what
+// cannot be reported, in a destructor, is left alone.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "native/base/mutex.h"
+#include "native/cuda/check.h"
+
+namespace gear_reverb::cuda {
+
+// Makes a GPU the calling thread's current one, and the one before current again at the end.
+class CurrentGpu {
+ public:
+  explicit CurrentGpu(int index) {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+    status_ = ToStatus(cudaSetDevice(index), "cudaSetDevice");
+  }
+  ~CurrentGpu() {
+    if (before_ >= 0) (void)cudaSetDevice(before_);
+  }
+  CurrentGpu(const CurrentGpu&) = delete;
+  CurrentGpu& operator=(const CurrentGpu&) = delete;
+  const absl::Status& status() const { return status_; }
+
+ private:
+  int before_ = -1;
+  absl::Status status_;
+};
+
+// Owners of a handle, by the function that ends it.
+template <typename Handle, cudaError_t (*kEnd)(Handle)>
+class Owned {
+ public:
+  Owned() = default;
+  explicit Owned(Handle handle) : handle_(handle) {}
+  Owned(Owned&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() {
+    if (handle_ != nullptr) (void)kEnd(handle_);
+  }
+  Handle get() const { return handle_; }
+
+ private:
+  Handle handle_ = nullptr;
+};
+using Event = Owned<cudaEvent_t, cudaEventDestroy>;
+using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
+using DeviceMemory = Owned<void*, cudaFree>;
+using PinnedMemory = Owned<void*, cudaFreeHost>;
+
+// All of these of the current GPU. Events take times if they are to be compared.
+inline absl::StatusOr<Event> NewEvent(bool times = false) {
+  cudaEvent_t event = nullptr;
+  GR_RETURN_IF_CUDA_ERROR(
+      cudaEventCreateWithFlags(&event, times ? cudaEventDefault : cudaEventDisableTiming));
+  return Event(event);
+}
+// Does not wait for the default stream, nor that for it.
+inline absl::StatusOr<Stream> NewStream() {
+  cudaStream_t stream = nullptr;
+  GR_RETURN_IF_CUDA_ERROR(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  return Stream(stream);
+}
+inline absl::StatusOr<DeviceMemory> NewDeviceMemory(size_t bytes) {
+  void* data = nullptr;
+  GR_RETURN_IF_CUDA_ERROR(cudaMalloc(&data, bytes));
+  return DeviceMemory(data);
+}
+// The GPU reaches it at the same address.
+inline absl::StatusOr<PinnedMemory> NewPinnedMemory(size_t bytes) {
+  void* data = nullptr;
+  GR_RETURN_IF_CUDA_ERROR(cudaHostAlloc(&data, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+  return PinnedMemory(data);
+}
+
+// Memory of either kind, kept when it is idle. Thread-safe.
+template <typename Memory, absl::StatusOr<Memory> (*kNew)(size_t)>
+class MemoryPool {
+ public:
+  struct Buffer {
+    Memory memory;
+    size_t capacity = 0;
+    std::vector<Event> until;  // Work that may still use it.
+    std::byte* data() const { return static_cast<std::byte*>(memory.get()); }
+  };
+
+  explicit MemoryPool(size_t kept) : kept_(kept) {}
+
+  // At least `bytes` bytes.
+  absl::StatusOr<Buffer> Take(size_t bytes) {
+    {
+      base::MutexLock lock(&mutex_);
+      for (size_t i = idle_.size(); i-- > 0;) {
+        if (idle_[i].capacity < bytes || idle_[i].capacity / 4 > bytes + kGranule) continue;
+        Buffer taken = std::move(idle_[i]);
+        idle_.erase(idle_.begin() + i);
+        return taken;
+      }
+    }
+    Buffer made;
+    made.capacity = (bytes + bytes / 8 + kGranule) / kGranule * kGranule;
+    absl::StatusOr<Memory> memory = kNew(made.capacity);
+    if (!memory.ok()) {  // What lies idle may be what lacks.
+      Drop();
+      memory = kNew(made.capacity);
+    }
+    if (!memory.ok()) return memory.status();
+    made.memory = *std::move(memory);
+    return made;
+  }
+
+  void Give(Buffer buffer) {
+    Buffer dropped;  // Freed without the lock; waits for what uses it, as cudaFree does.
+    base::MutexLock lock(&mutex_);
+    idle_.push_back(std::move(buffer));
+    if (idle_.size() <= kept_) return;
+    dropped = std::move(idle_.front());
+    idle_.erase(idle_.begin());
+  }
+
+ private:
+  static constexpr size_t kGranule = size_t{64} << 10;
+
+  void Drop() {
+    std::vector<Buffer> dropped;
+    base::MutexLock lock(&mutex_);
+    dropped.swap(idle_);
+  }
+
+  const size_t kept_;
+  base::Mutex mutex_;
+  std::vector<Buffer> idle_ ABSL_GUARDED_BY(mutex_);  // The one that came back last is the last.
+};
+using DevicePool = MemoryPool<DeviceMemory, NewDeviceMemory>;
+using PinnedPool = MemoryPool<PinnedMemory, NewPinnedMemory>;
+
+}  // namespace gear_reverb::cuda

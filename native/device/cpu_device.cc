@@ -1,0 +1,72 @@
+#include <atomic>
+#include <utility>
+
+#include "native/base/status.h"
+#include "native/batch/buffer_pool.h"
+#include "native/device/device.h"
+
+namespace gear_reverb::device {
+namespace {
+
+class CpuOutput final : public Output {
+ public:
+  explicit CpuOutput(std::shared_ptr<std::byte> buffer) : buffer_(std::move(buffer)) {}
+  std::byte* data() const override { return buffer_.get(); }
+  absl::Status ShareWith(uintptr_t) override { return absl::OkStatus(); }
+  absl::Status Wait() override { return absl::OkStatus(); }
+
+ private:
+  const std::shared_ptr<std::byte> buffer_;
+};
+
+class CpuDevice final : public Device, public std::enable_shared_from_this<CpuDevice> {
+ public:
+  absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) override;
+
+  DeviceStats stats() const override {
+    DeviceStats stats;
+    stats.name = "cpu";
+    stats.choices.push_back({UINT64_MAX, "twin", 0, 0});
+    stats.batches = batches_.load(std::memory_order_relaxed);
+    stats.gathered_bytes = gathered_bytes_.load(std::memory_order_relaxed);
+    return stats;
+  }
+
+  void Count(uint64_t bytes) {
+    batches_.fetch_add(1, std::memory_order_relaxed);
+    gathered_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<uint64_t> batches_{0}, gathered_bytes_{0};
+};
+
+class CpuStream final : public GatherStream {
+ public:
+  CpuStream(std::shared_ptr<CpuDevice> device, size_t kept)
+      : device_(std::move(device)), buffers_(batch::BufferPool::Create(kept)) {}
+
+  void AddSource(std::shared_ptr<memory::Arena>) override {}
+
+  absl::StatusOr<std::shared_ptr<Output>> Gather(GatherPlan plan, uint64_t bytes,
+                                                 std::shared_ptr<const void>) override {
+    GR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> buffer, buffers_->Allocate(bytes));
+    GatherOnCpu(plan, buffer.get());
+    device_->Count(plan.source_bytes());
+    return std::make_shared<CpuOutput>(std::move(buffer));
+  }
+
+ private:
+  const std::shared_ptr<CpuDevice> device_;
+  const std::shared_ptr<batch::BufferPool> buffers_;
+};
+
+absl::StatusOr<std::unique_ptr<GatherStream>> CpuDevice::NewStream(size_t kept) {
+  return std::make_unique<CpuStream>(shared_from_this(), kept);
+}
+
+}  // namespace
+
+std::shared_ptr<Device> NewCpuDevice() { return std::make_shared<CpuDevice>(); }
+
+}  // namespace gear_reverb::device

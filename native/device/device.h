@@ -1,0 +1,85 @@
+// Where batches are gathered: the CPU, or a GPU. Both behind one interface, so that what works on
+// the one works on the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "native/device/gather_plan.h"
+#include "native/memory/arena.h"
+
+namespace gear_reverb::device {
+
+// Memory of a device that a gather has written, or is about to. Thread-compatible. When the last
+// owner goes, the memory is used again, after all work of streams that it was shared with.
+class Output {
+ public:
+  virtual ~Output() = default;
+  // A multiple of 128, on the device.
+  virtual std::byte* data() const = 0;
+  // Work that the stream gets from now on finds the gather done; `stream` is a cudaStream_t, and
+  // ignored on the CPU. Does not wait.
+  virtual absl::Status ShareWith(uintptr_t stream) = 0;
+  // Waits until the gather is done. Its error, if it had one.
+  virtual absl::Status Wait() = 0;
+};
+
+// Gathers one after another, in order. Thread-compatible.
+class GatherStream {
+ public:
+  virtual ~GatherStream() = default;
+
+  // Memory whose bytes will be gathered; where that pays it is registered with the device, in the
+  // background, and for as long as the stream lives.
+  virtual void AddSource(std::shared_ptr<memory::Arena> arena) = 0;
+
+  // Starts to write the plan's rows into fresh memory of `bytes` bytes. `lease` keeps the pieces
+  // until they have been read. RESOURCE_EXHAUSTED without memory.
+  virtual absl::StatusOr<std::shared_ptr<Output>> Gather(GatherPlan plan, uint64_t bytes,
+                                                         std::shared_ptr<const void> lease) = 0;
+};
+
+// How rows of one size class are gathered, and what was measured when that was chosen.
+struct ClassChoice {
+  uint64_t piece_bytes_below =
+      0;  // The class: the mean piece is smaller; and not in a class before.
+  std::string way;
+  double bytes_per_second = 0;  // 0: not measured.
+  double of_link = 0;           // Of link_bytes_per_second.
+};
+
+struct DeviceStats {
+  std::string name;                  // "cpu", "cuda:0"
+  double link_bytes_per_second = 0;  // Of a large copy from pinned host memory; 0: not measured.
+  std::vector<ClassChoice> choices;
+  std::string choices_error;  // Why nothing could be measured; "" if it could.
+
+  uint64_t batches = 0;
+  uint64_t gathered_bytes = 0;  // Of sources, padding not counted.
+  uint64_t staged_bytes = 0;    // Of these, by way of a copy, for lack of registered memory.
+
+  uint64_t registered_bytes = 0;
+  uint64_t registered_limit_bytes = 0;
+  std::string registration_error;  // Of the last registration that failed; "" if none did.
+};
+
+// Thread-safe.
+class Device {
+ public:
+  virtual ~Device() = default;
+  // `kept`: idle outputs that are kept for later gathers.
+  virtual absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) = 0;
+  virtual DeviceStats stats() const = 0;
+  // Of a GPU its number; -1 for the CPU.
+  virtual int gpu() const { return -1; }
+};
+
+// The twin.
+std::shared_ptr<Device> NewCpuDevice();
+
+}  // namespace gear_reverb::device

@@ -1,0 +1,46 @@
+// The list of rows that one gather writes, put together on the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "native/device/gather_rows.h"
+#include "native/kernels/gather.h"
+
+namespace gear_reverb::device {
+
+class GatherPlan {
+ public:
+  void Reserve(size_t rows, size_t pieces);
+
+  // Starts a row; its pieces follow. `window_begin` and `window_bytes` are whole elements, and
+  // `destination` is a multiple of the output's element.
+  void AddRow(RowKind kind, uint64_t destination, int64_t window_begin, uint64_t window_bytes);
+  // Of the row that was added last. A piece is whole elements; its address may be any.
+  void AddPiece(const std::byte* data, uint64_t bytes);
+  // `window_steps` bytes: 1 where a step of [0, steps) is, else 0.
+  void AddMask(uint64_t destination, int64_t window_begin, uint64_t window_steps, uint64_t steps);
+
+  absl::Span<const Row> rows() const { return rows_; }
+  absl::Span<const RowPiece> pieces() const { return pieces_; }
+  // For a device that has other addresses.
+  RowPiece& mutable_piece(size_t index) { return pieces_[index]; }
+  uint64_t tile_count() const { return tile_count_; }
+  // Of all pieces, whether or not a window shows them.
+  uint64_t source_bytes() const { return source_bytes_; }
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<RowPiece> pieces_;
+  uint64_t tile_count_ = 0;
+  uint64_t source_bytes_ = 0;
+};
+
+// The twin of the kernels: the same bytes on the CPU, by kernels::Gather where nothing is cast.
+// Rows and pieces are at this process's addresses.
+void GatherOnCpu(const GatherPlan& plan, std::byte* output,
+                 const kernels::GatherOptions& options = {});
+
+}  // namespace gear_reverb::device

@@ -1,0 +1,138 @@
+#include "native/device/pinned_segments.h"
+
+#include <cstring>
+#include <map>
+
+#include "gtest/gtest.h"
+#include "native/base/status.h"
+
+namespace gear_reverb::device {
+namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Has other addresses than the host: `kOffset` more.
+class FakeRegistrar : public Registrar {
+ public:
+  static constexpr uintptr_t kOffset = uintptr_t{1} << 50;
+
+  absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes) override {
+    base::MutexLock lock(&mutex_);
+    if (fails_) return absl::InternalError("no more");
+    registered_[base] = bytes;
+    return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(base) + kOffset);
+  }
+  void Unregister(std::byte* base) override {
+    base::MutexLock lock(&mutex_);
+    EXPECT_EQ(registered_.erase(base), 1u);
+  }
+  size_t count() {
+    base::MutexLock lock(&mutex_);
+    return registered_.size();
+  }
+  void Fail() {
+    base::MutexLock lock(&mutex_);
+    fails_ = true;
+  }
+
+ private:
+  base::Mutex mutex_;
+  std::map<std::byte*, size_t> registered_;
+  bool fails_ = false;
+};
+
+struct Fixture {
+  explicit Fixture(uint64_t limit = 1 << 30)
+      : budget(std::make_shared<RegistrationBudget>(limit)), segments(arena, registrar, budget) {}
+
+  static const std::byte* OnDevice(const memory::Block& block) {
+    return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(block.data()) +
+                                              FakeRegistrar::kOffset);
+  }
+
+  std::shared_ptr<memory::Arena> arena = memory::Arena::Create({.segment_bytes = kMiB});
+  std::shared_ptr<FakeRegistrar> registrar = std::make_shared<FakeRegistrar>();
+  std::shared_ptr<RegistrationBudget> budget;
+  PinnedSegments segments;
+};
+
+TEST(PinnedSegmentsTest, SegmentsAreFoundAlsoThoseThatCameLater) {
+  Fixture f;
+  std::vector<memory::Block> blocks;
+  for (int i = 0; i < 4; ++i) {
+    blocks.push_back(f.arena->Allocate(600 << 10).value());  // Each needs a segment.
+    f.segments.WaitUntilTried();
+    for (const memory::Block& block : blocks) {
+      EXPECT_EQ(f.segments.Find(block.data(), block.size()), Fixture::OnDevice(block));
+      EXPECT_EQ(f.segments.Find(block.data() + 5, 7), Fixture::OnDevice(block) + 5);
+    }
+  }
+  EXPECT_EQ(f.registrar->count(), f.arena->segments().size());
+  EXPECT_EQ(f.budget->used_bytes(), f.arena->stats().reserved_bytes);
+  EXPECT_EQ(f.budget->last_error(), "");
+}
+
+TEST(PinnedSegmentsTest, WhatIsNotWhollyInASegmentIsNotFound) {
+  Fixture f;
+  const memory::Block block = f.arena->Allocate(100).value();
+  f.segments.WaitUntilTried();
+  const memory::SegmentView segment = f.arena->segments()[0];
+  std::byte elsewhere{};
+  EXPECT_EQ(f.segments.Find(&elsewhere, 1), nullptr);
+  EXPECT_NE(f.segments.Find(segment.base, segment.bytes), nullptr);
+  EXPECT_EQ(f.segments.Find(segment.base, segment.bytes + 1), nullptr);
+  EXPECT_EQ(f.segments.Find(segment.base + segment.bytes, 1), nullptr);
+}
+
+TEST(PinnedSegmentsTest, TheLimitHoldsAndIsTold) {
+  Fixture f(/*limit=*/kMiB + 10);
+  const memory::Block first = f.arena->Allocate(600 << 10).value();
+  f.segments.WaitUntilTried();
+  const memory::Block second = f.arena->Allocate(600 << 10).value();
+  f.segments.WaitUntilTried();
+  EXPECT_NE(f.segments.Find(first.data(), first.size()), nullptr);
+  EXPECT_EQ(f.segments.Find(second.data(), second.size()), nullptr);
+  EXPECT_EQ(f.registrar->count(), 1u);
+  EXPECT_NE(f.budget->last_error().find("over the limit"), std::string::npos);
+}
+
+TEST(PinnedSegmentsTest, AFailureIsToldAndCostsNothing) {
+  Fixture f;
+  f.registrar->Fail();
+  const memory::Block block = f.arena->Allocate(100).value();
+  f.segments.WaitUntilTried();
+  EXPECT_EQ(f.segments.Find(block.data(), block.size()), nullptr);
+  EXPECT_EQ(f.budget->used_bytes(), 0u);
+  EXPECT_EQ(f.budget->last_error(), "no more");
+}
+
+TEST(PinnedSegmentsTest, AtTheEndEverythingIsUnregistered) {
+  auto arena = memory::Arena::Create({.segment_bytes = kMiB});
+  auto registrar = std::make_shared<FakeRegistrar>();
+  auto budget = std::make_shared<RegistrationBudget>(1 << 30);
+  const memory::Block block = arena->Allocate(100).value();
+  {
+    PinnedSegments segments(arena, registrar, budget);
+    segments.WaitUntilTried();
+    EXPECT_EQ(registrar->count(), 1u);
+  }
+  EXPECT_EQ(registrar->count(), 0u);
+  EXPECT_EQ(budget->used_bytes(), 0u);
+}
+
+// Registered pages must stay the segment's: neither punched out nor unmapped.
+TEST(PinnedSegmentsTest, TheArenaKeepsItsMemory) {
+  Fixture f;
+  const auto large = [&] { return f.arena->Allocate(100 * kMiB).value(); };
+  {
+    memory::Block block = large();
+    std::memset(block.data(), 1, block.size());
+  }
+  const size_t segments = f.arena->segments().size();
+  EXPECT_GE(f.arena->stats().idle_bytes, 100 * kMiB);
+  EXPECT_EQ(f.arena->segments().size(), segments);
+  EXPECT_GE(f.arena->stats().reserved_bytes, 100 * kMiB);
+}
+
+}  // namespace
+}  // namespace gear_reverb::device

@@ -1,0 +1,196 @@
+#include "native/device/select_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "native/base/philox.h"
+#include "native/base/status.h"
+#include "native/device/selection.h"
+
+namespace gear_reverb::device {
+namespace {
+
+// Memory of a backend for draws, with its owner.
+class Drawn {
+ public:
+  static absl::StatusOr<Drawn> Create(SelectBackend& backend, uint32_t n) {
+    GR_ASSIGN_OR_RETURN(void* const memory, backend.Allocate(n * kBytes));
+    return Drawn(backend, memory, n);
+  }
+  Drawn(Drawn&& other) noexcept
+      : backend_(other.backend_), memory_(std::exchange(other.memory_, nullptr)), n_(other.n_) {}
+  ~Drawn() {
+    if (memory_ != nullptr) backend_.Free(memory_);
+  }
+
+  DrawOutput output() const {
+    DrawOutput output;
+    output.keys = static_cast<uint64_t*>(memory_);
+    output.probabilities = reinterpret_cast<double*>(output.keys + n_);
+    output.slots = reinterpret_cast<uint32_t*>(output.probabilities + n_);
+    output.weights = reinterpret_cast<float*>(output.slots + n_);
+    return output;
+  }
+  absl::Status Poison() { return backend_.Fill(memory_, 0xa5, n_ * kBytes, nullptr); }
+  absl::StatusOr<std::vector<char>> Bytes() {
+    std::vector<char> bytes(n_ * kBytes);
+    GR_RETURN_IF_ERROR(backend_.Copy(bytes.data(), memory_, bytes.size(), nullptr));
+    GR_RETURN_IF_ERROR(backend_.Synchronize(nullptr));
+    return bytes;
+  }
+
+ private:
+  static constexpr size_t kBytes = 24;  // A draw in all four forms.
+  Drawn(SelectBackend& backend, void* memory, uint32_t n)
+      : backend_(backend), memory_(memory), n_(n) {}
+
+  SelectBackend& backend_;
+  void* memory_;
+  const uint32_t n_;
+};
+
+// What a call of a selection writes, over poison.
+template <typename Call>
+absl::StatusOr<std::vector<char>> Output(Selection& selection, uint32_t n, Call call) {
+  GR_ASSIGN_OR_RETURN(Drawn drawn, Drawn::Create(*selection.backend(), n));
+  GR_RETURN_IF_ERROR(drawn.Poison());
+  GR_RETURN_IF_ERROR(call(selection, drawn.output()));
+  return drawn.Bytes();
+}
+
+// `n` changes among `slots` slots, some of one slot, some that free it.
+std::vector<SlotState> RandomStates(base::Philox& random, uint32_t n, uint32_t slots) {
+  std::vector<SlotState> states(n);
+  for (SlotState& state : states) {
+    state.slot = static_cast<uint32_t>(random.NextBelow(slots));
+    state.held = random.NextBelow(5) != 0;
+    state.key = random.Next();
+    state.order = random.Next();
+    state.priority = random.NextBelow(4) == 0 ? 0.0 : random.NextDouble() * 100;
+  }
+  return states;
+}
+
+absl::Status CheckStrategy(const std::shared_ptr<SelectBackend>& backend,
+                           const selectors::SelectorOptions& options, uint32_t slots,
+                           base::Philox& random, std::vector<std::string>& differences) {
+  GR_ASSIGN_OR_RETURN(const auto selection, Selection::Create(options, backend));
+  GR_ASSIGN_OR_RETURN(const auto twin, Selection::Create(options, MakeSelectTwin()));
+  const auto compare = [&](const std::string& what, uint32_t n, auto call) -> absl::Status {
+    GR_ASSIGN_OR_RETURN(const std::vector<char> output, Output(*selection, n, call));
+    GR_ASSIGN_OR_RETURN(const std::vector<char> expected, Output(*twin, n, call));
+    if (output != expected) {
+      differences.push_back(
+          absl::StrCat(selectors::ToString(options), ": ", what, " differs from the twin's."));
+    }
+    return absl::OkStatus();
+  };
+  const uint64_t seed = random.Next();
+  for (const auto& each : {selection.get(), twin.get()}) {
+    GR_RETURN_IF_ERROR(each->Seed(seed, 0, nullptr));
+  }
+  for (const uint32_t batch : {slots, 1u, 33u, slots / 50, slots / 6}) {
+    const std::vector<SlotState> states = RandomStates(random, batch, slots);
+    for (const auto& each : {selection.get(), twin.get()}) {
+      GR_RETURN_IF_ERROR(each->Apply(states, nullptr));
+    }
+    const uint32_t n = slots / 15 + 1;
+    GR_RETURN_IF_ERROR(compare(absl::StrCat("a draw after ", batch, " changes"), n,
+                               [n](Selection& drawn, const DrawOutput& output) {
+                                 return drawn.Draw(n, 0.6, output, nullptr);
+                               }));
+    if (!selection->CheckTop(1).ok()) continue;
+    for (uint32_t k : {1u, 32u, 777u, kMaxTop}) {
+      k = std::min(k, static_cast<uint32_t>(selection->size()));
+      GR_RETURN_IF_ERROR(compare(absl::StrCat("the first ", k, " after ", batch, " changes"), k,
+                                 [k](Selection& drawn, const DrawOutput& output) {
+                                   return drawn.Top(k, output, nullptr);
+                                 }));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A weighted selection of `items` items.
+absl::StatusOr<std::unique_ptr<Selection>> Filled(std::shared_ptr<SelectBackend> backend,
+                                                  uint64_t items) {
+  if (items == 0 || items >= kNoSlot) {
+    return base::InvalidArgument("items (", items, ") must be between 1 and ", kNoSlot - 1, ".");
+  }
+  GR_ASSIGN_OR_RETURN(auto selection,
+                      Selection::Create(selectors::PrioritizedOptions{0.6}, std::move(backend)));
+  GR_RETURN_IF_ERROR(selection->Reserve(items, nullptr));
+  base::Philox random(1);
+  std::vector<SlotState> states;
+  for (uint64_t first = 0; first < items; first += states.size()) {
+    states.resize(std::min<uint64_t>(items - first, uint64_t{1} << 20));
+    for (size_t i = 0; i < states.size(); ++i) {
+      states[i].slot = static_cast<uint32_t>(first + i);
+      states[i].held = 1;
+      states[i].key = first + i;
+      states[i].priority = random.NextDouble();
+    }
+    GR_RETURN_IF_ERROR(selection->Apply(states, nullptr));
+  }
+  return selection;
+}
+
+// Seconds a call, of `repeats` after one more.
+template <typename Call>
+absl::StatusOr<double> Measure(SelectBackend& backend, int repeats, Call call) {
+  if (repeats < 1) return base::InvalidArgument("repeats (", repeats, ") must be >= 1.");
+  GR_RETURN_IF_ERROR(call());
+  GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < repeats; ++i) GR_RETURN_IF_ERROR(call());
+  GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  return time.count() / repeats;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBackend> backend,
+                                                        uint64_t seed, uint32_t slots) {
+  if (slots < 2000 || slots > 1u << 30) {
+    return base::InvalidArgument("slots (", slots, ") must be between 2000 and 2^30.");
+  }
+  std::vector<std::string> differences;
+  base::Philox random(seed);
+  for (const selectors::SelectorOptions& options : std::vector<selectors::SelectorOptions>{
+           selectors::FifoOptions{}, selectors::LifoOptions{}, selectors::UniformOptions{},
+           selectors::PrioritizedOptions{0.6}, selectors::HeapOptions{true},
+           selectors::HeapOptions{false}}) {
+    GR_RETURN_IF_ERROR(CheckStrategy(backend, options, slots, random, differences));
+  }
+  return differences;
+}
+
+absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend, uint64_t items,
+                                   uint32_t draws, int repeats) {
+  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), items));
+  GR_RETURN_IF_ERROR(selection->CheckDraw(draws, 0.4, {}));
+  GR_ASSIGN_OR_RETURN(const Drawn drawn, Drawn::Create(*selection->backend(), draws));
+  return Measure(*selection->backend(), repeats,
+                 [&] { return selection->Draw(draws, 0.4, drawn.output(), nullptr); });
+}
+
+absl::StatusOr<double> MeasureUpdate(std::shared_ptr<SelectBackend> backend, uint64_t items,
+                                     uint32_t updates, int repeats) {
+  if (updates == 0) return base::InvalidArgument("updates (", updates, ") must be >= 1.");
+  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), items));
+  base::Philox random(2);
+  std::vector<SlotState> states(updates);
+  for (SlotState& state : states) {
+    state.slot = static_cast<uint32_t>(random.NextBelow(items));
+    state.held = 1;
+    state.key = state.slot;
+    state.priority = random.NextDouble();
+  }
+  return Measure(*selection->backend(), repeats, [&] { return selection->Apply(states, nullptr); });
+}
+
+}  // namespace gear_reverb::device

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# gpu_check.sh [--cpu] [WHEELS]: checks and times everything about GPUs on this machine, in one call
+# of less than ten minutes, and writes one JSON file to $OUT or benchmarks/results.
+#
+# The machine needs python3 (3.12) with NumPy, ml_dtypes and protobuf, and no network: the package
+# comes from WHEELS (dist/wheel), which scripts/build_wheel.sh fills beforehand. PyTorch, JAX, CuPy,
+# nvcc and compute-sanitizer are used where they are. --cpu runs the same steps on the CPU's twin,
+# to prove the script where there is no GPU; that result goes to build/.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+device=cuda:0
+if [ "${1:-}" = --cpu ]; then
+  device=cpu
+  shift
+fi
+wheels=${1:-dist/wheel}
+python=${PYTHON:-python3}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+status=0
+
+"$python" -m pip install --quiet --no-index --no-deps --no-compile --target "$scratch/site" \
+  "$wheels"/*.whl || exit 1
+export PYTHONPATH="$scratch/site${PYTHONPATH:+:$PYTHONPATH}"
+if [ "$device" = cpu ]; then
+  result=$PWD/build/gpu_check_cpu.json
+  mkdir -p build
+else
+  result=${OUT:-$PWD/benchmarks/results}/gpu.json
+fi
+
+if command -v nvcc >/dev/null; then
+  for source in native/cuda/*.cu; do
+    if timeout 120 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$source" \
+      -o "$scratch/kernel.o"; then
+      echo "ok: $source compiles by itself"
+    else
+      echo "FAILED: $source does not compile by itself"
+      status=1
+    fi
+  done
+else
+  echo "skipped: compiling kernels from source: there is no nvcc"
+fi
+
+if [ "$device" = cpu ]; then
+  echo "skipped: compute-sanitizer: no GPU is to be used"
+elif command -v compute-sanitizer >/dev/null; then
+  if timeout 150 compute-sanitizer --error-exitcode 9 "$python" -c \
+    'import sys; from gear_reverb import _native as n
+sys.exit(bool(n.cuda_self_test(0, 1, 1) + n.cuda_check_selection(0, 1, 2000)))' \
+    >"$scratch/sanitizer.log" 2>&1; then
+    echo "ok: compute-sanitizer finds nothing"
+  else
+    tail -20 "$scratch/sanitizer.log"
+    echo "FAILED: compute-sanitizer"
+    status=1
+  fi
+else
+  echo "skipped: compute-sanitizer is not installed"
+fi
+
+# From another directory, so that the installed package is used and not the tree's.
+root=$PWD
+(cd "$scratch" && timeout 420 "$python" "$root/benchmarks/gpu_check.py" --device "$device" \
+  --result "$result" --commit "$(git -C "$root" rev-parse --short HEAD 2>/dev/null)") || status=1
+exit $status
