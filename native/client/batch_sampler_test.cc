@@ -312,8 +312,12 @@ TEST_F(BatchSamplerTest, ABlockEndsWhereItemsAreNotAlike) {
       tensor::DType::kFloat32, {1}, {reinterpret_cast<const std::byte*>(&step), sizeof(step)}};
   const auto chunk = storage::CopyToChunk(*memory::ProcessArena(), 1, {}, {view}).value();
   ASSERT_TRUE(table()
-                  .InsertOrAssign(
-                      {++key_, 1.0, 0, UINT32_MAX, {}, storage::TrajectoryBuilder::SliceOf(chunk, 0, 1, false)})
+                  .InsertOrAssign({++key_,
+                                   1.0,
+                                   0,
+                                   UINT32_MAX,
+                                   {},
+                                   storage::TrajectoryBuilder::SliceOf(chunk, 0, 1, false)})
                   .ok());
   Insert({7});
   const auto sampler = MakeSequence(4, {4}, kNoLimit);
@@ -385,7 +389,8 @@ class FakeSamples final : public SampleStream {
 class BatchStreamOfSamplesTest : public ::testing::Test {
  protected:
   void Add(int n) {
-    for (int i = 0; i < n; ++i) items_.push_back({{1, 1, 1, UINT32_MAX, {}, Steps({1})}, 1, 1, false});
+    for (int i = 0; i < n; ++i)
+      items_.push_back({{1, 1, 1, UINT32_MAX, {}, Steps({1})}, 1, 1, false});
   }
   // Items that a draw gave; -1 if it had none by the deadline.
   int64_t Draw(int64_t n) {
