@@ -94,3 +94,78 @@ def test_steps_in_batches_of_items(pair, bounded):
         [1, 2, 3, 4],
         [2, 3, 4, 5],
     ]
+
+
+def ragged_dataset(pair, lengths, **options):
+    """Items of these lengths, whose steps count from 0."""
+    server = pair.start(pair.table(max_times_sampled=1))
+    client = pair.connect(server)
+    for steps in lengths:
+        numbered.write(client, 1, steps=steps)
+    return pair.client_lib.TrajectoryDataset(
+        f"localhost:{server.port}",
+        "t",
+        {"x": tf.float32, "n": [tf.int64]},
+        {"x": tf.TensorShape([None, 3]), "n": [tf.TensorShape([None])]},
+        10,
+        max_samples=len(lengths),
+        **options,
+    )
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_shorter_items_are_padded(pair, bounded, drop):
+    dataset = ragged_dataset(pair, [1, 3, 2, 2, 4]).padded_batch(2, drop_remainder=drop)
+    assert dataset.element_spec.data["x"].shape.as_list() == [2 if drop else None, None, 3]
+    batches = [batch.data["n"][0].numpy().tolist() for batch in bounded(list, dataset)]
+    assert batches == [[[0, 0, 0], [0, 1, 2]], [[0, 1], [0, 1]], [[0, 1, 2, 3]]][: 2 if drop else 3]
+
+
+def test_padded_to_a_shape_of_choice(pair, bounded):
+    dataset = ragged_dataset(pair, [1, 2])
+    shapes = tf.nest.map_structure(
+        lambda spec: tf.TensorShape([5 if size is None else size for size in spec.shape]),
+        dataset.element_spec,
+    )
+    [batch] = bounded(list, dataset.padded_batch(2, padded_shapes=shapes))
+    assert batch.data["x"].shape == (2, 5, 3)
+    assert batch.data["n"][0].numpy().tolist() == [[0, 0, 0, 0, 0], [0, 1, 0, 0, 0]]
+
+
+def test_texts_are_padded_too(pair, bounded):
+    signature = tf.TensorSpec([None], tf.string)
+    server = pair.start(pair.table(signature=signature, max_times_sampled=1))
+    client = pair.connect(server)
+    with client.trajectory_writer(2) as writer:
+        for length in (1, 2):
+            for i in range(length):
+                writer.append([f"{i}"])
+            writer.create_item("t", 1.0, writer.history[0][-length:])
+            writer.end_episode()
+    dataset = pair.client_lib.TrajectoryDataset.from_table_signature(
+        f"localhost:{server.port}", "t", 4, max_samples=2
+    )
+    [batch] = bounded(list, dataset.padded_batch(2))
+    assert batch.data.numpy().tolist() == [[b"0", b""], [b"0", b"1"]]
+
+
+@pytest.mark.parametrize("size", [2, 3, 100])
+def test_batches_of_steps_span_items(pair, bounded, size):
+    server = pair.start(pair.table(max_times_sampled=1))
+    client = pair.connect(server)
+    for steps in (1, 3, 2):
+        numbered.write(client, 1, steps=steps)
+    for drop in (False, True):
+        dataset = pair.client_lib.TimestepDataset(
+            f"localhost:{server.port}",
+            "t",
+            {"x": tf.float32, "n": [tf.int64]},
+            {"x": tf.TensorShape([3]), "n": [tf.TensorShape([])]},
+            4,
+            max_samples=3,
+        ).batch(size, drop_remainder=drop)
+        assert dataset.element_spec.data["x"].shape.as_list() == [size if drop else None, 3]
+        if not drop:
+            steps = [0, 0, 1, 2, 0, 1]
+            batches = [batch.data["n"][0].numpy().tolist() for batch in bounded(list, dataset)]
+            assert batches == [steps[i : i + size] for i in range(0, 6, size)]

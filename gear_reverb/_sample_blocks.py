@@ -7,6 +7,7 @@ second: so that the consumer, which cannot be interrupted within a call, can lea
 
 import atexit
 import dataclasses
+import itertools
 import os
 import time
 import weakref
@@ -28,6 +29,9 @@ _GRACE_SECONDS = 0.05
 # What a block holds at most, unless a single item is larger.
 _BLOCK_BYTES = 4 << 20
 _BLOCK_ITEMS = 256
+_RAGGED_BLOCK_ITEMS = 64
+# Blocks that are gathered ahead.
+_MOST_PREFETCH = 2
 
 _INFO_DTYPES = (np.uint64, np.float64, np.int64, np.float64, np.int32)
 _C_NAMES = {"float32": "float", "float64": "double", "object": "string"}
@@ -55,6 +59,10 @@ class Options:
       max_samples_per_stream, max_samples, rate_limiter_timeout_ms: As of the datasets; -1 for none.
       batch_size: If positive, blocks are whole batches of so many rows; only the last is smaller.
       drop_remainder: Whether the last batch is left out if it is smaller.
+      pad: Of batches: whether shorter items are filled up with zeros, or b"".
+      ragged: Of blocks of items: columns, by index, whose items lie one after another along the
+        axis of steps, `[sum of steps, ...]`. After all columns comes for each of these an array of
+        `block_items` lengths, zero where the block has no more items.
     """
 
     columns: Sequence[Column]
@@ -65,6 +73,17 @@ class Options:
     max_samples: int = -1
     batch_size: int = 0
     drop_remainder: bool = False
+    pad: bool = False
+    ragged: Sequence[int] = ()
+
+    @property
+    def block_items(self) -> int:
+        """The most items of a block."""
+        if self.batch_size:
+            return self.batch_size
+        most = _RAGGED_BLOCK_ITEMS if self.ragged else _BLOCK_ITEMS
+        # A block that is being consumed counts as in flight, too.
+        return max(1, min(most, self.max_in_flight // 2))
 
 
 def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequence[np.ndarray]]:
@@ -77,42 +96,49 @@ def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequen
     empty = _empty(options)
     client = client_lib.Client(server_address)
     yield from _until_signature_is_checked(client, table, options, empty)
-    ahead = options.max_in_flight
-    items = options.batch_size or max(1, min(_BLOCK_ITEMS, ahead // 2))
-    sampler = pybind.BlockSampler(
-        client._client,
-        table,
-        max_samples=options.max_samples,
-        # Items of the block that is being consumed count as in flight, too.
-        max_in_flight=ahead if options.batch_size else max(1, ahead - items),
-        max_samples_per_stream=options.max_samples_per_stream,
-        rate_limiter_timeout_ms=options.rate_limiter_timeout_ms,
-        timesteps=options.timesteps,
-    )
+    sampler = _sampler(client, table, options)
     _open_samplers.add(sampler)
     _awaited_samplers.add(sampler)
     try:
         while True:
             try:
-                if options.batch_size:
-                    block = sampler.next_batch(items, _WAIT_MS)
-                else:
-                    block = sampler.next_block(items, _WAIT_MS, _BLOCK_BYTES)
+                block = sampler.next(_WAIT_MS)
             except StopIteration:
                 return
             if block is None:
                 yield empty
                 continue
             _check_block(block, table, options)
-            if options.drop_remainder and len(block[0]) < options.batch_size:
+            if options.drop_remainder and len(block[0][0]) < options.batch_size:
                 return
             _awaited_samplers.discard(sampler)
-            yield block
+            yield from _parts(block, options)
             _awaited_samplers.add(sampler)
     finally:
         _open_samplers.discard(sampler)
         _awaited_samplers.discard(sampler)
         sampler.close()
+
+
+def _sampler(client: client_lib.Client, table: str, options: Options) -> pybind.BlockSampler:
+    if options.batch_size:
+        form = "padded" if options.pad else "stacked"
+    else:
+        form = "steps" if options.timesteps else "items"
+    items = options.block_items
+    prefetch = max(0, min(_MOST_PREFETCH, options.max_in_flight // items - 1))
+    return pybind.BlockSampler(
+        client._client,
+        table,
+        form=form,
+        size=items,
+        block_bytes=_BLOCK_BYTES,
+        prefetch=prefetch,
+        ahead=options.max_in_flight - (prefetch + 1) * items,
+        max_samples=options.max_samples,
+        max_samples_per_stream=options.max_samples_per_stream,
+        rate_limiter_timeout_ms=options.rate_limiter_timeout_ms,
+    )
 
 
 _open_samplers: weakref.WeakSet = weakref.WeakSet()
@@ -134,11 +160,15 @@ def _close_samplers() -> None:
 
 
 def _empty(options: Options) -> Sequence[np.ndarray]:
-    columns = [np.empty(0, dtype) for dtype in _INFO_DTYPES]
-    for column in options.columns:
+    arrays = [np.empty(0, dtype) for dtype in _INFO_DTYPES]
+    for i, column in enumerate(options.columns):
         shape = [size or 0 for size in column.shape or ()]
-        columns.append(np.empty([0, *shape], column.dtype))
-    return columns
+        if i in options.ragged:
+            arrays.append(np.empty([0, *shape[1:]], column.dtype))
+        else:
+            arrays.append(np.empty([0, *shape], column.dtype))
+    arrays.extend(np.zeros(options.block_items, np.int32) for _ in options.ragged)
+    return arrays
 
 
 def _until_signature_is_checked(
@@ -190,22 +220,82 @@ def _flat_signature(
     return None
 
 
-def _check_block(block: Sequence[np.ndarray], table: str, options: Options) -> None:
-    data = block[len(_INFO_DTYPES) :]
-    if len(data) != len(options.columns):
+def _check_block(block: tuple, table: str, options: Options) -> None:
+    _, columns, lengths = block
+    if len(columns) != len(options.columns):
         raise ValueError(
             f"Inconsistent number of tensors received from table '{table}'. Specification has "
-            f"{len(options.columns)} tensors, but data coming from the table shows {len(data)} "
+            f"{len(options.columns)} tensors, but data coming from the table shows {len(columns)} "
             "tensors."
         )
-    for i, (array, column) in enumerate(zip(data, options.columns)):
+    for i, (array, expected) in enumerate(zip(columns, options.columns)):
         shape = array.shape[1:]
-        if array.dtype != column.dtype or not _compatible(column.shape, shape):
+        if lengths[i] is not None and not options.timesteps:
+            shape = (_odd_length(lengths[i], expected.shape), *shape)
+        if array.dtype != expected.dtype or not _compatible(expected.shape, shape):
             raise ValueError(
                 f"Received incompatible tensor at flattened index {i} from table '{table}'. "
-                f"Specification has (dtype, shape): ({_describe(column.shape, column.dtype)}). "
+                f"Specification has (dtype, shape): ({_describe(expected.shape, expected.dtype)}). "
                 f"Tensor has (dtype, shape): ({_describe(shape, array.dtype)})."
             )
+
+
+def _odd_length(lengths: np.ndarray, expected: Shape) -> int:
+    """Of different lengths, the first that is not as expected, if any."""
+    if expected and expected[0] is not None:
+        return int(lengths[np.argmax(lengths != expected[0])])
+    return int(lengths[0])
+
+
+def _parts(block: tuple, options: Options) -> Iterator[Sequence[np.ndarray]]:
+    """A block in the form that `blocks` gives out; in several where there is no other way."""
+    info, columns, lengths = block
+    if options.timesteps:
+        yield [np.repeat(field, lengths[0]) for field in info] + columns
+    elif options.ragged:
+        yield _packed(info, columns, lengths, options)
+    elif all(of_column is None for of_column in lengths):
+        yield [*info, *columns]
+    else:
+        yield from _runs(info, columns, lengths)
+
+
+def _packed(
+    info: tuple, columns: list[np.ndarray], lengths: list[np.ndarray | None], options: Options
+) -> Sequence[np.ndarray]:
+    count = len(info[0])
+    columns, padded_lengths = list(columns), []
+    for i in options.ragged:
+        of_items = np.zeros(options.block_items, np.int32)
+        if lengths[i] is None:
+            steps, *shape = columns[i].shape[1:]
+            of_items[:count] = steps
+            columns[i] = columns[i].reshape(count * steps, *shape)
+        else:
+            of_items[:count] = lengths[i]
+        padded_lengths.append(of_items)
+    return [*info, *columns, *padded_lengths]
+
+
+def _runs(
+    info: tuple, columns: list[np.ndarray], lengths: list[np.ndarray | None]
+) -> Iterator[Sequence[np.ndarray]]:
+    """Runs of items that are equally long, stacked."""
+    known = [of_column for of_column in lengths if of_column is not None]
+    changes = np.any([np.diff(of_column) != 0 for of_column in known], axis=0)
+    bounds = [0, *(np.flatnonzero(changes) + 1), len(info[0])]
+    ends = [None if of_column is None else np.cumsum(of_column) for of_column in lengths]
+    for begin, end in itertools.pairwise(bounds):
+        run = [field[begin:end] for field in info]
+        for column, of_items, end_steps in zip(columns, lengths, ends):
+            if of_items is None:
+                run.append(column[begin:end])
+                continue
+            steps = int(of_items[begin])
+            last = int(end_steps[end - 1])
+            part = column[last - steps * (end - begin) : last]
+            run.append(part.reshape(end - begin, steps, *column.shape[1:]))
+        yield run
 
 
 def _compatible(a: Shape, b: Shape) -> bool:

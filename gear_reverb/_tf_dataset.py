@@ -6,6 +6,8 @@ cross without being copied.
 """
 
 import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,16 +74,22 @@ class SampledDataset(tf.compat.v1.data.Dataset):
         self._server_address = server_address
         self._table = table
         self._spec = replay_sample.ReplaySample(info=info, data=data)
+        columns = [_column(spec) for spec in tree.flatten(data)]
         self._sampling = _sample_blocks.Options(
-            columns=[_column(spec) for spec in tree.flatten(data)],
+            columns=columns,
             timesteps=self._timesteps,
             max_in_flight=int(max_in_flight_samples_per_worker)
             * max(1, int(num_workers_per_iterator)),
             max_samples_per_stream=int(max_samples_per_stream),
             rate_limiter_timeout_ms=int(rate_limiter_timeout_ms),
             max_samples=int(max_samples),
+            ragged=() if self._timesteps else _ragged(columns),
         )
-        self._elements = self._blocks(self._sampling).unbatch()
+        blocks = self._blocks(self._sampling)
+        if self._sampling.ragged:
+            self._elements = blocks.flat_map(_split(self._sampling))
+        else:
+            self._elements = blocks.unbatch()
         super().__init__()
 
     @classmethod
@@ -158,7 +166,7 @@ class SampledDataset(tf.compat.v1.data.Dataset):
         return tf.data.Dataset.from_generator(
             generate,
             args=(self._server_address, self._table),
-            output_signature=tuple(_with_rows(spec) for spec in tree.flatten(self._spec)),
+            output_signature=_block_signature(tree.flatten(self._spec), options),
         )
 
     def _as_variant_tensor(self) -> tf.Tensor:
@@ -174,11 +182,10 @@ class SampledDataset(tf.compat.v1.data.Dataset):
 
 
 class BatchedDataset(tf.compat.v1.data.Dataset):
-    """Batches that were gathered as such: what `TrajectoryDataset.batch` returns."""
+    """Batches that are not put together of single elements: what the datasets' `batch` returns."""
 
     def __init__(self, batches: tf.data.Dataset, element_spec: Any) -> None:
-        # A batch is empty only while there is none.
-        self._batches = batches.filter(lambda key, *_: tf.size(key) > 0)
+        self._batches = batches
         self._spec = element_spec
         super().__init__()
 
@@ -194,20 +201,56 @@ class BatchedDataset(tf.compat.v1.data.Dataset):
         return self._spec
 
 
-def batched(dataset: SampledDataset, batch_size: int, drop_remainder: bool) -> BatchedDataset:
-    """Same elements as those of `dataset.batch`."""
+def batched(
+    dataset: SampledDataset, batch_size: int, drop_remainder: bool, pad: bool = False
+) -> BatchedDataset:
+    """Same elements as those of `dataset.batch`, or of `dataset.padded_batch`."""
+    ahead = dataset._sampling.max_in_flight
+    prefetched = ahead >= 2 * batch_size
     options = dataclasses.replace(
-        dataset._sampling, batch_size=batch_size, drop_remainder=drop_remainder
+        dataset._sampling,
+        batch_size=batch_size,
+        drop_remainder=drop_remainder,
+        pad=pad,
+        ragged=(),
+        # The batch that tf.data has ready counts as in flight.
+        max_in_flight=ahead - batch_size if prefetched else ahead,
     )
+    batches = dataset._blocks(options)
+    if prefetched:
+        batches = batches.prefetch(1)
+    return BatchedDataset(_without_empty(batches), _batch_spec(dataset, batch_size, drop_remainder))
+
+
+def rebatched(dataset: SampledDataset, batch_size: int, drop_remainder: bool) -> BatchedDataset:
+    """Same elements as those of `dataset.batch`, cut from blocks as they come."""
+    blocks = _without_empty(dataset._blocks(dataset._sampling))
+    batches = blocks.rebatch(batch_size, drop_remainder)
+    return BatchedDataset(batches, _batch_spec(dataset, batch_size, drop_remainder))
+
+
+def is_size(value: Any) -> bool:
+    """Whether it is the size of a batch, known now."""
+    return not isinstance(value, (bool, tf.Tensor)) and hasattr(value, "__index__") and value > 0
+
+
+def can_pad(dataset: SampledDataset) -> bool:
+    """Whether only the axis of steps can differ between items, as far as specs tell."""
+    return all(
+        column.shape is not None and None not in column.shape[1:]
+        for column in dataset._sampling.columns
+    )
+
+
+def _batch_spec(dataset: SampledDataset, batch_size: int, drop_remainder: bool) -> Any:
     rows = batch_size if drop_remainder else None
-    spec = tree.map_structure(lambda leaf: _with_rows(leaf, rows), dataset.element_spec)
-    ahead = dataset._sampling.max_in_flight - batch_size
-    if ahead >= batch_size:
-        # One batch is gathered while another is used; it counts as in flight.
-        batches = dataset._blocks(dataclasses.replace(options, max_in_flight=ahead)).prefetch(1)
-    else:
-        batches = dataset._blocks(options)
-    return BatchedDataset(batches, spec)
+    return tree.map_structure(lambda leaf: _with_rows(leaf, rows), dataset.element_spec)
+
+
+@tf.autograph.experimental.do_not_convert
+def _without_empty(blocks: tf.data.Dataset) -> tf.data.Dataset:
+    """Blocks are empty while there is nothing."""
+    return blocks.filter(lambda key, *_: tf.size(key) > 0)
 
 
 def _check_positive(**arguments: int) -> None:
@@ -238,3 +281,71 @@ def _column(spec: tf.TensorSpec) -> _sample_blocks.Column:
 
 def _with_rows(spec: tf.TensorSpec, rows: int | None = None) -> tf.TensorSpec:
     return tf.TensorSpec(tf.TensorShape([rows]).concatenate(spec.shape), spec.dtype)
+
+
+def _ragged(columns: Sequence[_sample_blocks.Column]) -> tuple[int, ...]:
+    """The columns whose number of steps is unknown; none if any shape is wholly unknown."""
+    if any(column.shape is None for column in columns):
+        return ()
+    return tuple(i for i, column in enumerate(columns) if column.shape[:1] == (None,))
+
+
+def _block_signature(
+    specs: Sequence[tf.TensorSpec], options: _sample_blocks.Options
+) -> tuple[tf.TensorSpec, ...]:
+    first = len(specs) - len(options.columns)
+    packed = {first + i for i in options.ragged}
+    signature = [spec if i in packed else _with_rows(spec) for i, spec in enumerate(specs)]
+    lengths = tf.TensorSpec([options.block_items], tf.int32)
+    return (*signature, *[lengths] * len(options.ragged))
+
+
+def _split(options: _sample_blocks.Options) -> Callable[..., tf.data.Dataset]:
+    """Makes a dataset of items of a block with columns that are packed along the axis of steps.
+
+    Where all items are equally long they become slices of one tensor, which is the fastest way;
+    otherwise a list of tensors.
+    """
+    count, items = len(options.columns), options.block_items
+
+    @tf.autograph.experimental.do_not_convert
+    def split(*arrays: tf.Tensor) -> tf.data.Dataset:
+        first = len(arrays) - count - len(options.ragged)
+        lengths = dict(zip([first + i for i in options.ragged], arrays[first + count :]))
+        # Neighbours that are alike together, which leaves the order as it is.
+        groups = [
+            (packed, list(group))
+            for packed, group in itertools.groupby(range(first + count), lengths.__contains__)
+        ]
+        rows = tf.shape(arrays[0])[0]
+
+        def stacked(i: int) -> tf.Tensor:
+            value, steps = arrays[i], lengths[i][0]
+            shape = tf.concat([[rows, steps], tf.shape(value)[1:]], axis=0)
+            return tf.ensure_shape(tf.reshape(value, shape), [None, *value.shape])
+
+        def as_slices() -> tf.data.Dataset:
+            return tf.data.Dataset.from_tensor_slices(
+                tuple(
+                    tuple(stacked(i) if packed else arrays[i] for i in group)
+                    for packed, group in groups
+                )
+            )
+
+        def as_list(group: Sequence[int]) -> tf.data.Dataset:
+            columns = [tf.split(arrays[i], lengths[i], num=items) for i in group]
+            return tf.data.experimental.from_list(list(zip(*columns)))
+
+        def as_lists() -> tf.data.Dataset:
+            datasets = [
+                as_list(group)
+                if packed
+                else tf.data.Dataset.from_tensor_slices(tuple(arrays[i] for i in group))
+                for packed, group in groups
+            ]
+            return tf.data.Dataset.zip(tuple(datasets))
+
+        equal = [tf.reduce_all(of_items[:rows] == of_items[0]) for of_items in lengths.values()]
+        return tf.cond(tf.reduce_all(equal), as_slices, as_lists)
+
+    return split

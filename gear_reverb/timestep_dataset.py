@@ -14,3 +14,19 @@ class TimestepDataset(_tf_dataset.SampledDataset):
     """
 
     _timesteps = True
+
+    def batch(
+        self,
+        batch_size,
+        drop_remainder=False,
+        num_parallel_calls=None,
+        deterministic=None,
+        name=None,
+    ):
+        """As `tf.data.Dataset.batch`, cut from blocks of steps where sizes are known now.
+
+        `num_parallel_calls` and `deterministic` have no effect then: batches come in order.
+        """
+        if _tf_dataset.is_size(batch_size) and isinstance(drop_remainder, bool):
+            return _tf_dataset.rebatched(self, int(batch_size), drop_remainder)
+        return super().batch(batch_size, drop_remainder, num_parallel_calls, deterministic, name)

@@ -26,6 +26,7 @@ COMPARISONS = (
     "scaling",
     "memory",
     "ragged",
+    "datasets",
 )
 _LONGEST_SECONDS = 900
 

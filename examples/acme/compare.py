@@ -33,6 +33,7 @@ AGENTS = {"DQN, CartPole": 40, "R2D2, Catch": 15, "D4PG, Pendulum": 60}
 BLOCK_STEPS = 100
 # Filling the table, tracing the functions and warming up.
 UNCOUNTED_BLOCKS = 3
+CURVE_POINTS = 100
 BAR = 1.05
 
 
@@ -94,7 +95,15 @@ def train(agent: str, seed: int, blocks: int) -> dict[str, dict[str, Any]]:
     for side, result in results.items():
         assert result["library"] == LIBRARIES[side], result["library"]
         result["blocks"] = times[side][UNCOUNTED_BLOCKS:]
+        result["curve"] = shorten(result["curve"])
     return results
+
+
+def shorten(curve: list[list[float]]) -> list[list[float]]:
+    """Neighbouring episodes made one, with their mean return, where there are very many."""
+    size = -(-len(curve) // CURVE_POINTS)
+    groups = [curve[at : at + size] for at in range(0, len(curve), size)]
+    return [[group[-1][0], statistics.fmean(value for _, value in group)] for group in groups]
 
 
 def differences(left: Any, right: Any, path: str = "") -> list[str]:

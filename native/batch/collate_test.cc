@@ -17,9 +17,10 @@ using ::testing::HasSubstr;
 constexpr size_t kNoLimit = size_t{1} << 40;
 
 DrawnBatch Drawn(std::vector<table::SampledItem> items) {
-  auto batch = Flatten(std::move(items));
-  EXPECT_TRUE(batch.ok()) << batch.status();
-  return *std::move(batch);
+  auto groups = Flatten(std::move(items));
+  EXPECT_TRUE(groups.ok()) << groups.status();
+  EXPECT_EQ(groups->size(), 1u);
+  return std::move((*groups)[0]);
 }
 
 // The int32 values of a column, after collating into memory of other content.
@@ -72,22 +73,6 @@ TEST(FlattenTest, NoRoomIsMadeForTextThatMayNotCome) {
     items.push_back(Sampled(key, {Whole({TextChunk({""})})}));
   const auto& pieces = Drawn(std::move(items)).columns[0].pieces;
   EXPECT_LT(pieces.capacity(), 3 * pieces.size());
-}
-
-TEST(FlattenTest, ItemsThatDoNotMatchAreRefused) {
-  const auto column = Whole({Int32Chunk({1})});
-  const auto refused = [&](table::SampledItem other) {
-    return std::string(Flatten({Sampled(1, {column}), std::move(other)}).status().message());
-  };
-  EXPECT_THAT(refused(Sampled(2, {column, column})),
-              HasSubstr("Item 2 has 2 columns, but item 1 has 1"));
-  EXPECT_THAT(
-      refused(Sampled(2, {Whole({TextChunk({"x"})})})),
-      HasSubstr("Column 0 of item 2 has steps of string[], but that of item 1 of int32[1]"));
-  EXPECT_THAT(refused(Sampled(2, {Whole({Int32Chunk({1, 2}, 2)})})), HasSubstr("int32[2]"));
-  EXPECT_THAT(refused(Sampled(2, {Whole({Int32Chunk({1})}, true)})),
-              HasSubstr("Column 0 of item 2 is squeezed, but that of item 1 is not squeezed"));
-  EXPECT_THAT(refused(table::SampledItem{}), HasSubstr("Item 0 has no data"));
 }
 
 TEST(CollateTest, EqualLengthsStack) {

@@ -35,15 +35,11 @@ void Prefetch(absl::Span<const SampledItem> items) {
   for_each_column([](const TrajectoryColumn& c) { __builtin_prefetch(&c.slices[0].source()); });
 }
 
-std::string StepText(DType dtype, absl::Span<const int64_t> shape) {
-  return absl::StrCat(tensor::Name(dtype), tensor::ShapeString(shape));
-}
-
 // Appends one column of one item.
 class ColumnAppender {
  public:
   ColumnAppender(size_t index, DrawnColumn* out, const SampledItem& first, size_t items)
-      : index_(index), out_(out), first_key_(first.item.key) {
+      : index_(index), out_(out) {
     const TrajectoryColumn& column = first.item.trajectory->columns[index];
     const ChunkColumn& source = column.slices[0].source();
     const auto step_shape = StepShape(source);
@@ -58,23 +54,12 @@ class ColumnAppender {
     if (source.dtype != DType::kString) out_->pieces.reserve(items * column.slices.size());
   }
 
+  // Of an item that is like the first.
   absl::Status Append(const SampledItem& sample) {
     const TrajectoryColumn& column = sample.item.trajectory->columns[index_];
-    if (column.squeeze != out_->squeezed) {
-      return base::InvalidArgument("Column ", index_, " of item ", sample.item.key, " is ",
-                                   column.squeeze ? "" : "not ", "squeezed, but that of item ",
-                                   first_key_, " is ", out_->squeezed ? "" : "not ",
-                                   "squeezed: they cannot be one batch.");
-    }
     int64_t length = 0;
     for (const ChunkSlice& slice : column.slices) {
       const ChunkColumn& source = slice.source();
-      if (source.dtype != out_->dtype || StepShape(source) != out_->step_shape) {
-        return base::InvalidArgument(
-            "Column ", index_, " of item ", sample.item.key, " has steps of ",
-            StepText(source.dtype, StepShape(source)), ", but that of item ", first_key_, " of ",
-            StepText(out_->dtype, out_->step_shape), ": they cannot be one batch.");
-      }
       length += slice.length;
       if (out_->dtype == DType::kString) {
         AppendStrings(slice, source);
@@ -104,7 +89,6 @@ class ColumnAppender {
 
   const size_t index_;
   DrawnColumn* const out_;
-  const uint64_t first_key_;
   int64_t step_elements_ = 1;
   size_t step_bytes_ = 0;
 };
@@ -127,38 +111,72 @@ void FillInfo(absl::Span<const SampledItem> items, DrawnBatch* batch) {
   }
 }
 
-}  // namespace
+// Items whose cache misses are to overlap.
+constexpr size_t kGroup = 32;
 
-absl::StatusOr<DrawnBatch> Flatten(std::vector<table::SampledItem> items) {
-  constexpr size_t kGroup = 32;
-
+// Flattens items from the front, up to the first that is not like those before it, which is after
+// about `expected` items.
+absl::StatusOr<DrawnBatch> TakeAlike(absl::Span<const SampledItem>* items, size_t expected) {
   DrawnBatch batch;
-  FillInfo(items, &batch);
   std::vector<ColumnAppender> appenders;
-  for (size_t begin = 0; begin < items.size(); begin += kGroup) {
-    const auto group = absl::MakeConstSpan(items).subspan(begin, kGroup);
+  const storage::Trajectory* first = nullptr;
+  size_t taken = 0;
+  const auto take = [&](const SampledItem& sample) -> absl::StatusOr<bool> {
+    const storage::Trajectory* const trajectory = sample.item.trajectory.get();
+    if (trajectory == nullptr) {
+      return base::InvalidArgument("Item ", sample.item.key, " has no data.");
+    }
+    if (first == nullptr) {
+      first = trajectory;
+      const size_t columns = first->columns.size();
+      batch.columns.resize(columns);
+      appenders.reserve(columns);
+      for (size_t i = 0; i < columns; ++i) {
+        appenders.emplace_back(i, &batch.columns[i], sample, expected);
+      }
+    } else if (!AreAlike(*first, *trajectory)) {
+      return false;
+    }
+    for (ColumnAppender& appender : appenders) GR_RETURN_IF_ERROR(appender.Append(sample));
+    return true;
+  };
+  for (bool more = true; more && taken < items->size();) {
+    const auto group = items->subspan(taken, kGroup);
     Prefetch(group);
-    for (const SampledItem& sample : group) {
-      if (sample.item.trajectory == nullptr) {
-        return base::InvalidArgument("Item ", sample.item.key, " has no data.");
-      }
-      const size_t columns = sample.item.trajectory->columns.size();
-      if (&sample == items.data()) {
-        batch.columns.resize(columns);
-        appenders.reserve(columns);
-        for (size_t i = 0; i < columns; ++i) {
-          appenders.emplace_back(i, &batch.columns[i], sample, items.size());
-        }
-      } else if (columns != batch.columns.size()) {
-        return base::InvalidArgument("Item ", sample.item.key, " has ", columns,
-                                     " columns, but item ", items[0].item.key, " has ",
-                                     batch.columns.size(), ": they cannot be one batch.");
-      }
-      for (ColumnAppender& appender : appenders) GR_RETURN_IF_ERROR(appender.Append(sample));
+    for (size_t i = 0; i < group.size() && more; ++i) {
+      GR_ASSIGN_OR_RETURN(more, take(group[i]));
+      if (more) ++taken;
     }
   }
-  batch.lease = std::make_shared<const std::vector<SampledItem>>(std::move(items));
+  FillInfo(items->subspan(0, taken), &batch);
+  items->remove_prefix(taken);
   return batch;
+}
+
+}  // namespace
+
+bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
+  if (&a == &b) return true;
+  const size_t columns = a.columns.size();
+  if (columns != b.columns.size()) return false;
+  for (size_t i = 0; i < columns; ++i) {
+    const TrajectoryColumn x = a.columns[i], y = b.columns[i];
+    const ChunkColumn &p = x.slices[0].source(), &q = y.slices[0].source();
+    if (x.squeeze != y.squeeze || p.dtype != q.dtype || StepShape(p) != StepShape(q)) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<DrawnBatch>> Flatten(std::vector<SampledItem> items) {
+  const auto lease = std::make_shared<const std::vector<SampledItem>>(std::move(items));
+  auto rest = absl::MakeConstSpan(*lease);
+  std::vector<DrawnBatch> groups;
+  while (!rest.empty()) {
+    const size_t expected = groups.empty() ? rest.size() : std::min(rest.size(), kGroup);
+    GR_ASSIGN_OR_RETURN(groups.emplace_back(), TakeAlike(&rest, expected));
+    groups.back().lease = lease;
+  }
+  return groups;
 }
 
 }  // namespace gear_reverb::batch

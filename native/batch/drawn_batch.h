@@ -44,8 +44,12 @@ struct DrawnBatch {
   size_t size() const { return keys.size(); }
 };
 
-// Takes over the items as the lease. INVALID_ARGUMENT, naming the column and both sides, where two
-// items differ in the number of columns, or a column's dtype, step shape or squeezing.
-absl::StatusOr<DrawnBatch> Flatten(std::vector<table::SampledItem> items);
+// Whether items of both can be in one batch: their columns have the same number, dtypes, step
+// shapes and squeezing. None of the columns is empty.
+bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b);
+
+// In groups of neighbours that are alike, all of which share the items as their lease.
+// INVALID_ARGUMENT, naming the item, for one that has no data or is too long.
+absl::StatusOr<std::vector<DrawnBatch>> Flatten(std::vector<table::SampledItem> items);
 
 }  // namespace gear_reverb::batch

@@ -110,7 +110,7 @@ absl::Status BatchSides::SendWeights(device::GatherStream& gathers) {
 absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
                                               batch::BufferPool& buffers,
                                               std::optional<double> beta,
-                                              device::GatherStream* side_gathers) {
+                                              device::GatherStream* side_gathers, bool describe) {
   const batch::DrawnBatch& drawn = batch.drawn;
   const auto size = static_cast<int64_t>(drawn.size());
   BatchSides sides;
@@ -124,7 +124,7 @@ absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
   std::vector<size_t> described;
   if (batch.on_device.has_value()) {
     sides.on_device_ = batch.on_device;
-  } else {
+  } else if (describe) {
     described = sides.ReserveForColumns(batch);
   }
   GR_ASSIGN_OR_RETURN(sides.buffer_, buffers.Allocate(sides.bytes_));

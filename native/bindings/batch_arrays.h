@@ -14,10 +14,11 @@ namespace gear_reverb::bindings {
 class BatchSides {
  public:
   // Needs no GIL. `side_gathers` takes weights to where the batch is, and may be null if that is no
-  // device.
+  // device. Without `describe`, only the items' info (and weights).
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
                                            std::optional<double> beta,
-                                           device::GatherStream* side_gathers);
+                                           device::GatherStream* side_gathers,
+                                           bool describe = true);
 
   // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
   pybind11::tuple ToPython() const;

@@ -30,7 +30,7 @@ client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged, in
   if (max_bytes < 1) {
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
   }
-  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes)};
+  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes), std::nullopt};
 }
 
 // In seconds from now; none: for ever.

@@ -1,209 +1,150 @@
 // Blocks of samples as NumPy arrays: one call for many items, for tf.data and its like.
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "native/base/status.h"
 #include "native/bindings/arrays.h"
-#include "native/bindings/block_memory.h"
-#include "native/bindings/block_source.h"
+#include "native/bindings/batch_arrays.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
-#include "native/tensor/packed_strings.h"
+#include "native/client/batch_sampler.h"
 
 namespace py = pybind11;
 
 namespace gear_reverb::bindings {
 namespace {
 
-using Items = std::vector<table::SampledItem>;
-using tensor::DType;
-
-constexpr int kInfoColumns = 5;
-
-// One column of all items, as it will lie in memory.
-struct BlockColumn {
-  DType dtype = DType::kInvalid;
-  tensor::Shape shape;
-  size_t offset = 0;  // In the block's buffer; not for strings.
+// What becomes of items in a block.
+enum class Form {
+  kItems,    // [items, T, ...]; [sum of T, ...] where T differs.
+  kSteps,    // [sum of T, ...].
+  kStacked,  // [items, T, ...], or an error.
+  kPadded,   // [items, longest T, ...].
 };
 
-struct BlockLayout {
-  std::vector<BlockColumn> columns;
-  std::vector<int64_t> rows;  // By item: one, or its steps.
-  int64_t total_rows = 0;
-  size_t bytes = 0;
-};
-
-size_t Aligned(size_t bytes) {
-  constexpr size_t a = BlockMemory::kAlignment;
-  return (bytes + a - 1) / a * a;
+Form FormOf(const std::string& name) {
+  if (name == "items") return Form::kItems;
+  if (name == "steps") return Form::kSteps;
+  if (name == "stacked") return Form::kStacked;
+  if (name == "padded") return Form::kPadded;
+  throw py::value_error("form must be 'items', 'steps', 'stacked' or 'padded', but is '" + name +
+                        "'.");
 }
 
-// The items are alike.
-absl::StatusOr<BlockLayout> LayOut(const Items& items, bool timesteps) {
-  BlockLayout layout;
-  for (const table::SampledItem& sample : items) {
-    const storage::Trajectory& trajectory = *sample.item.trajectory;
-    if (timesteps && !storage::HasTimesteps(trajectory)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Item ", sample.item.key,
-                       " cannot be cut into timesteps: its columns have different lengths or are "
-                       "squeezed. Use a TrajectoryDataset."));
-    }
-    layout.rows.push_back(timesteps ? trajectory.columns[0].length() : 1);
-    layout.total_rows += layout.rows.back();
-  }
-  for (const storage::TrajectoryColumn& source : items[0].item.trajectory->columns) {
-    const storage::ColumnLayout one = storage::LayoutOf(source);
-    BlockColumn column{one.dtype, {layout.total_rows}, layout.bytes};
-    column.shape.insert(column.shape.end(), one.shape.begin() + (timesteps ? 1 : 0),
-                        one.shape.end());
-    if (one.dtype != DType::kString) {
-      const auto bytes = tensor::NumBytes(one.dtype, column.shape);
-      if (!bytes.ok()) return bytes.status();
-      layout.bytes += Aligned(*bytes);
-    }
-    layout.columns.push_back(std::move(column));
-  }
-  return layout;
+// The first item whose length is not that of the first; none is their number.
+size_t FirstOfOtherLength(const batch::DrawnColumn& column) {
+  const auto& lengths = column.lengths;
+  if (column.squeezed) return lengths.size();
+  return std::find_if(lengths.begin(), lengths.end(),
+                      [&](int32_t length) { return length != lengths[0]; }) -
+         lengths.begin();
 }
 
-void GatherColumn(const Items& items, size_t index, std::byte* out) {
-  for (size_t i = 0; i < items.size(); ++i) {
-    const storage::TrajectoryColumn& column = items[i].item.trajectory->columns[index];
-    storage::Gather(column, out);
-    out += storage::LayoutOf(column).bytes;
-  }
-}
-
-py::array StringColumn(const Items& items, size_t index, const BlockColumn& layout) {
-  py::array array(ToNumpy(DType::kString),
-                  std::vector<py::ssize_t>(layout.shape.begin(), layout.shape.end()));
-  auto** elements = static_cast<PyObject**>(array.mutable_data());
-  std::string packed;
-  for (const table::SampledItem& sample : items) {
-    const storage::TrajectoryColumn& column = sample.item.trajectory->columns[index];
-    const storage::ColumnLayout one = storage::LayoutOf(column);
-    packed.resize(one.bytes);
-    storage::Gather(column, reinterpret_cast<std::byte*>(packed.data()));
-    const int64_t count = *tensor::NumElements(one.shape);
-    const absl::Span<const std::byte> bytes(reinterpret_cast<const std::byte*>(packed.data()),
-                                            packed.size());
-    for (absl::string_view text : tensor::UnpackStrings(bytes, count, 0, count)) {
-      PyObject* object = PyBytes_FromStringAndSize(text.data(), text.size());
-      if (object == nullptr) throw py::error_already_set();
-      Py_XDECREF(std::exchange(*elements++, object));
-    }
-  }
-  return array;
-}
-
-// One value per row, by item.
-template <typename T, typename Get>
-py::array_t<T> InfoColumn(const Items& items, const BlockLayout& layout, Get get) {
-  py::array_t<T> array(layout.total_rows);
-  T* out = array.mutable_data();
-  for (size_t i = 0; i < items.size(); ++i) {
-    out = std::fill_n(out, layout.rows[i], static_cast<T>(get(items[i])));
-  }
-  return array;
-}
-
-py::list InfoColumns(const Items& items, const BlockLayout& layout) {
-  using Sample = table::SampledItem;
-  py::list out;
-  out.append(InfoColumn<uint64_t>(items, layout, [](const Sample& s) { return s.item.key; }));
-  out.append(InfoColumn<double>(items, layout, [](const Sample& s) { return s.probability; }));
-  out.append(InfoColumn<int64_t>(items, layout, [](const Sample& s) { return s.table_size; }));
-  out.append(InfoColumn<double>(items, layout, [](const Sample& s) { return s.item.priority; }));
-  out.append(
-      InfoColumn<int32_t>(items, layout, [](const Sample& s) { return s.item.times_sampled; }));
-  return out;
+// [sum of T, ...] to [items, T, ...].
+void Stack(const batch::DrawnColumn& drawn, batch::CollatedColumn* column) {
+  if (drawn.squeezed) return;
+  column->shape[0] = drawn.lengths[0];
+  column->shape.insert(column->shape.begin(), drawn.lengths.size());
 }
 
 // In the words of tf.data, whose `batch` refuses the same.
-absl::Status CheckAlike(const Items& items) {
-  const storage::Trajectory& first = *items[0].item.trajectory;
-  for (size_t i = 1; i < items.size(); ++i) {
-    const storage::Trajectory& other = *items[i].item.trajectory;
-    const Difference difference = Compare(first, other, /*timesteps=*/false);
-    if (difference.kind == Difference::Kind::kNone) continue;
-    if (difference.kind == Difference::Kind::kColumns) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Cannot batch items with different numbers of columns: the first item has ",
-                       first.columns.size(), " and item ", i, " has ", other.columns.size(), "."));
+absl::Status Refusal(const batch::DrawnColumn& column, size_t index, size_t item) {
+  constexpr size_t kInfoColumns = 5;
+  const auto shape = [&](size_t i) {
+    tensor::Shape of_item{column.lengths[i]};
+    of_item.insert(of_item.end(), column.step_shape.begin(), column.step_shape.end());
+    return tensor::ShapeString(of_item);
+  };
+  return base::InvalidArgument("Cannot batch tensors with different shapes in component ",
+                               index + kInfoColumns, ". First element had shape ", shape(0),
+                               " and element ", item, " had shape ", shape(item), ".");
+}
+
+absl::Status CheckSteps(const batch::DrawnBatch& drawn) {
+  for (size_t item = 0; item < drawn.size(); ++item) {
+    for (const batch::DrawnColumn& column : drawn.columns) {
+      if (!column.squeezed && column.lengths[item] == drawn.columns[0].lengths[item]) continue;
+      return base::InvalidArgument(
+          "Item ", drawn.keys[item],
+          " cannot be cut into timesteps: its columns have different lengths or are squeezed. Use "
+          "a TrajectoryDataset.");
     }
-    const size_t c = difference.column;
-    const auto a = storage::LayoutOf(first.columns[c]);
-    const auto b = storage::LayoutOf(other.columns[c]);
-    if (difference.kind == Difference::Kind::kDtype) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Cannot batch tensors with different types in component ", c + kInfoColumns,
-                       ". First element had type ", tensor::Name(a.dtype), " and element ", i,
-                       " had type ", tensor::Name(b.dtype), "."));
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("Cannot batch tensors with different shapes in component ", c + kInfoColumns,
-                     ". First element had shape ", tensor::ShapeString(a.shape), " and element ", i,
-                     " had shape ", tensor::ShapeString(b.shape), "."));
   }
   return absl::OkStatus();
 }
 
 class PyBlockSampler {
  public:
-  PyBlockSampler(std::unique_ptr<BlockSource> source, bool timesteps)
-      : source_(std::move(source)), timesteps_(timesteps) {}
+  PyBlockSampler(client::BatchSampler::Pointer sampler, Form form)
+      : sampler_(std::move(sampler)), form_(form) {}
 
-  ~PyBlockSampler() { Close(); }
+  ~PyBlockSampler() {
+    ReleaseGil release;  // It may have to tell the server.
+    sampler_ = nullptr;
+  }
 
-  // None: not yet.
-  py::object Next(const BlockRequest& request) {
-    auto items = WithoutGil([&] { return source_->Next(request, timesteps_); });
-    if (!items.has_value()) throw py::stop_iteration();
-    if (items->empty()) return py::none();
-    if (request.whole) ThrowIfError(CheckAlike(*items));
-    const BlockLayout layout = ValueOrThrow(LayOut(*items, timesteps_));
-
-    py::list out = InfoColumns(*items, layout);
-    const std::shared_ptr<std::byte> buffer = memory_->Allocate(layout.bytes);
-    const py::capsule owner(new std::shared_ptr<std::byte>(buffer), [](void* owned) {
-      delete static_cast<std::shared_ptr<std::byte>*>(owned);
-    });
-    {
-      ReleaseGil release;
-      for (size_t i = 0; i < layout.columns.size(); ++i) {
-        if (layout.columns[i].dtype == DType::kString) continue;
-        GatherColumn(*items, i, buffer.get() + layout.columns[i].offset);
-      }
+  // None: not yet. Otherwise (info, columns, lengths), the last by column and None where all items
+  // have one length.
+  py::object Next(int64_t wait_ms) {
+    client::BatchPtr batch;
+    BatchSides sides;
+    const absl::Status status = Gather(wait_ms, &batch, &sides);
+    if (absl::IsOutOfRange(status) || (!status.ok() && closed_)) throw py::stop_iteration();
+    if (absl::IsDeadlineExceeded(status)) return py::none();
+    ThrowIfError(status);
+    const auto& columns = batch->drawn.columns;
+    py::list lengths(columns.size());
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const batch::DrawnColumn& column = columns[i];
+      const bool differ =
+          form_ == Form::kSteps ||
+          (form_ == Form::kItems && FirstOfOtherLength(column) < batch->drawn.size());
+      lengths[i] = py::none();
+      if (differ) lengths[i] = py::array_t<int32_t>(column.lengths.size(), column.lengths.data());
     }
-    for (size_t i = 0; i < layout.columns.size(); ++i) {
-      const BlockColumn& column = layout.columns[i];
-      if (column.dtype == DType::kString) {
-        out.append(StringColumn(*items, i, column));
-      } else {
-        out.append(py::array(ToNumpy(column.dtype),
-                             std::vector<py::ssize_t>(column.shape.begin(), column.shape.end()),
-                             buffer.get() + column.offset, owner));
-      }
-    }
-    ReleaseGil release;
-    items->clear();  // Large items take a while to free.
-    return out;
+    return py::make_tuple(sides.ToPython()[0], ColumnArrays(*batch), lengths);
   }
 
   void Close() {
+    closed_ = true;
     ReleaseGil release;
-    source_->Close();
+    sampler_->Close();
   }
 
  private:
-  const std::unique_ptr<BlockSource> source_;
-  const bool timesteps_;
-  const std::shared_ptr<BlockMemory> memory_ = std::make_shared<BlockMemory>();
+  absl::Status Gather(int64_t wait_ms, client::BatchPtr* batch, BatchSides* sides) {
+    ReleaseGil release;
+    GR_ASSIGN_OR_RETURN(*batch, sampler_->Next(absl::Now() + absl::Milliseconds(wait_ms)));
+    GR_RETURN_IF_ERROR(Shape(batch->get()));
+    GR_ASSIGN_OR_RETURN(*sides,
+                        BatchSides::Create(**batch, *side_buffers_, std::nullopt, nullptr, false));
+    return absl::OkStatus();
+  }
+
+  absl::Status Shape(client::Batch* batch) const {
+    if (form_ == Form::kPadded) return absl::OkStatus();
+    if (form_ == Form::kSteps) return CheckSteps(batch->drawn);
+    for (size_t i = 0; i < batch->drawn.columns.size(); ++i) {
+      const batch::DrawnColumn& column = batch->drawn.columns[i];
+      const size_t other = FirstOfOtherLength(column);
+      if (other == batch->drawn.size()) {
+        Stack(column, &batch->layout.columns[i]);
+      } else if (form_ == Form::kStacked) {
+        return Refusal(column, i, other);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  client::BatchSampler::Pointer sampler_;
+  const Form form_;
+  const std::shared_ptr<batch::BufferPool> side_buffers_ = batch::BufferPool::Create(/*kept=*/4);
+  std::atomic<bool> closed_{false};
 };
 
 void CheckCount(const char* name, int64_t value) {
@@ -212,23 +153,34 @@ void CheckCount(const char* name, int64_t value) {
 }
 
 std::unique_ptr<PyBlockSampler> MakeBlockSampler(const ClientPtr& client, const std::string& table,
-                                                 int64_t max_samples, int64_t max_in_flight,
+                                                 const std::string& form, int64_t size,
+                                                 int64_t block_bytes, int64_t prefetch,
+                                                 int64_t ahead, int64_t max_samples,
                                                  int64_t max_samples_per_stream,
-                                                 int64_t rate_limiter_timeout_ms, bool timesteps) {
+                                                 int64_t rate_limiter_timeout_ms) {
   CheckCount("max_samples", max_samples);
   CheckCount("max_samples_per_stream", max_samples_per_stream);
-  BlockSourceOptions options;
-  options.sampler.table = table;
-  options.sampler.max_samples = max_samples;
-  options.sampler.max_in_flight = max_in_flight;
-  options.max_samples_per_stream = max_samples_per_stream;
+  const Form of = FormOf(form);
+  const bool block = of == Form::kItems || of == Form::kSteps;
+  client::BatchSamplerOptions options;
+  options.table = table;
+  options.request.size = size;
+  options.request.ragged = of == Form::kPadded ? batch::Ragged::kPad : batch::Ragged::kPack;
+  options.request.max_bytes = std::numeric_limits<size_t>::max() - 1;
+  if (block) options.request.block_bytes = static_cast<size_t>(block_bytes);
+  options.prefetch = prefetch;
+  options.ahead = std::max<int64_t>(0, ahead);
+  options.polled = true;
+  options.limits.max_items = max_samples;
+  options.limits.max_items_per_stream = max_samples_per_stream;
   if (rate_limiter_timeout_ms >= 0) {
     // On the wire, as Reverb has it, 0 stands for no timeout.
-    options.sampler.rate_limiter_timeout =
+    options.limits.rate_limiter_timeout =
         absl::Milliseconds(std::max<int64_t>(1, rate_limiter_timeout_ms));
   }
-  return std::make_unique<PyBlockSampler>(
-      ValueOrThrow(BlockSource::Create(client, std::move(options))), timesteps);
+  auto sampler = ValueOrThrow(
+      client::BatchSampler::Create([client] { return client->GetConnection(); }, options));
+  return std::make_unique<PyBlockSampler>(std::move(sampler), of);
 }
 
 }  // namespace
@@ -236,20 +188,10 @@ std::unique_ptr<PyBlockSampler> MakeBlockSampler(const ClientPtr& client, const 
 void DefineBlocks(py::module_& module) {
   py::class_<PyBlockSampler>(module, "BlockSampler")
       .def(py::init(&MakeBlockSampler), py::arg("client"), py::arg("table"), py::kw_only(),
-           py::arg("max_samples"), py::arg("max_in_flight"), py::arg("max_samples_per_stream"),
-           py::arg("rate_limiter_timeout_ms"), py::arg("timesteps"))
-      .def(
-          "next_block",
-          [](PyBlockSampler& self, int64_t items, int64_t wait_ms, size_t max_bytes) {
-            return self.Next({items, false, absl::Milliseconds(wait_ms), max_bytes});
-          },
-          py::arg("items"), py::arg("wait_ms"), py::arg("max_bytes"))
-      .def(
-          "next_batch",
-          [](PyBlockSampler& self, int64_t items, int64_t wait_ms) {
-            return self.Next({items, true, absl::Milliseconds(wait_ms), 0});
-          },
-          py::arg("items"), py::arg("wait_ms"))
+           py::arg("form"), py::arg("size"), py::arg("block_bytes"), py::arg("prefetch"),
+           py::arg("ahead"), py::arg("max_samples"), py::arg("max_samples_per_stream"),
+           py::arg("rate_limiter_timeout_ms"))
+      .def("next", &PyBlockSampler::Next, py::arg("wait_ms"))
       .def("close", &PyBlockSampler::Close);
 }
 

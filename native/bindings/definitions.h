@@ -23,7 +23,7 @@ void DefineBatchSampler(pybind11::module_& module);
 void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.
 
-void DefineCuda(pybind11::module_& module);  // What there is of kernels and GPUs.
+void DefineCuda(pybind11::module_& module);        // What there is of kernels and GPUs.
 void DefineCudaSelect(pybind11::module_& module);  // Checks and timings of selection.
 
 // After the client and the writers.

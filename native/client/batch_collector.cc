@@ -2,16 +2,37 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/batch/join.h"
 #include "native/client/fork_guard.h"
 #include "native/service/replay_service.h"
 
 namespace gear_reverb::client {
+namespace {
+
+// How many of the first `n` items have no more than `*bytes`, which they are taken off; but
+// `at_least` so many.
+size_t FirstOfBytes(const batch::DrawnBatch& batch, size_t n, size_t at_least, size_t* bytes) {
+  for (size_t item = 0; item < n; ++item) {
+    size_t needed = 0;
+    for (const batch::DrawnColumn& column : batch.columns) {
+      const size_t begin = item == 0 ? 0 : column.piece_ends[item - 1];
+      for (size_t i = begin; i < column.piece_ends[item]; ++i) needed += column.pieces[i].bytes;
+    }
+    if (needed > *bytes && item >= at_least) return item;
+    *bytes -= std::min(needed, *bytes);
+  }
+  return n;
+}
+
+}  // namespace
 
 BatchCollector::BatchCollector(ConnectionSource source, CollectorOptions options)
     : source_(std::move(source)),
@@ -26,7 +47,7 @@ BatchCollector::~BatchCollector() {
     return;
   }
   if (stream_ != nullptr) unused_ += stream_->End();
-  if (kept_.has_value()) unused_ += kept_->size();
+  unused_ += num_pending_;
   if (unused_ > 0 && connection_ != nullptr) {
     // A server that is gone counts no more.
     connection_->ReportUnused(options_.table, unused_).IgnoreError();
@@ -36,6 +57,7 @@ BatchCollector::~BatchCollector() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
+  const int64_t drawn_before = drawn_ - num_pending_;
   absl::Status thrown;
   try {
     return DrawAndGather(request, deadline, another);
@@ -45,29 +67,101 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   } catch (const std::exception& error) {
     thrown = base::Internal(error.what());
   }
-  unused_ += request.size;
+  unused_ += drawn_ - drawn_before;  // All that is pending, or was taken of it.
+  num_pending_ = 0;
+  pending_.clear();
   if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
   return thrown;
 }
 
 absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
                                                        absl::Time deadline, bool another) {
-  batch::DrawnBatch drawn;
-  if (kept_.has_value() && static_cast<int64_t>(kept_->size()) == request.size) {
-    drawn = *std::exchange(kept_, std::nullopt);
-  } else {
-    GR_ASSIGN_OR_RETURN(drawn, Draw(request.size, deadline));
-    EndBatch();
-    // An error is one of the next call.
-    if (another && SeedStream().ok()) stream_->DrawAhead(request.size);
+  GR_RETURN_IF_ERROR(Fill(request, deadline));
+  if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
+  const bool again = std::exchange(again_, false);
+  if (!again) EndBatch();
+  const int64_t pending = num_pending_;
+  absl::StatusOr<batch::DrawnBatch> drawn = Take(request);
+  if (!again) DrawAhead(std::max(options_.ahead, another ? request.size : 0));
+  if (!drawn.ok()) {
+    unused_ += pending - num_pending_;
+    return drawn.status();
   }
-  absl::StatusOr<BatchPtr> batch = Gather(drawn, request);
-  if (absl::IsResourceExhausted(batch.status()) && !kept_.has_value()) {
-    kept_ = std::move(drawn);
+  absl::StatusOr<BatchPtr> batch = Gather(*drawn, request);
+  if (absl::IsResourceExhausted(batch.status())) {
+    again_ = true;
+    num_pending_ = pending;
+    pending_.push_front(*std::move(drawn));
   } else if (!batch.ok()) {
-    unused_ += request.size;
+    unused_ += pending - num_pending_;
   }
   return batch;
+}
+
+int64_t BatchCollector::Room() const {
+  const SequenceLimits& limits = options_.limits;
+  int64_t room = std::numeric_limits<int64_t>::max();
+  if (limits.max_items >= 0) room = limits.max_items - drawn_;
+  if (limits.max_items_per_stream >= 0) {
+    room = std::min(room, limits.max_items_per_stream - drawn_by_stream_);
+  }
+  return room;
+}
+
+void BatchCollector::DrawAhead(int64_t n) {
+  n = std::min(n - num_pending_, Room());
+  // An error is one of the next call.
+  if (n > 0 && stream_ != nullptr && SeedStream().ok()) stream_->DrawAhead(n);
+}
+
+absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadline) {
+  // How long to wait for more of a block once there is an item: about what a round trip takes, and
+  // little against what a call from Python costs.
+  constexpr absl::Duration kLinger = absl::Microseconds(300);
+
+  bool lingers = false;
+  while (num_pending_ < request.size && !ended_ && failed_.ok()) {
+    if (request.block_bytes.has_value() && num_pending_ > 0 && !std::exchange(lingers, true)) {
+      deadline = std::min(deadline, absl::Now() + kLinger);
+    }
+    const int64_t missing = request.size - num_pending_;
+    const absl::Status status = lingers ? TryDraw(missing, deadline) : Draw(missing, deadline);
+    if (status.ok()) continue;
+    if (!lingers) return status;
+    // These two are worth another try once there is time.
+    if (!absl::IsDeadlineExceeded(status) && !absl::IsUnavailable(status)) failed_ = status;
+    break;
+  }
+  return num_pending_ > 0 ? absl::OkStatus() : std::exchange(failed_, absl::OkStatus());
+}
+
+absl::StatusOr<batch::DrawnBatch> BatchCollector::Take(const BatchRequest& request) {
+  std::vector<batch::DrawnBatch> parts;
+  auto room = static_cast<size_t>(std::min(request.size, num_pending_));
+  size_t bytes = request.block_bytes.value_or(0);
+  while (room > 0) {
+    const batch::DrawnBatch& next = pending_.front();
+    size_t n = std::min(room, next.size());
+    if (request.block_bytes.has_value()) {
+      if (!parts.empty() && !batch::CheckAlike(parts[0], next).ok()) break;
+      n = FirstOfBytes(next, n, /*at_least=*/parts.empty() ? 1 : 0, &bytes);
+      if (n == 0) break;
+    }
+    room = n < next.size() ? 0 : room - n;
+    parts.push_back(TakeFront(n));
+  }
+  return batch::Join(std::move(parts));
+}
+
+batch::DrawnBatch BatchCollector::TakeFront(size_t n) {
+  num_pending_ -= static_cast<int64_t>(n);
+  batch::DrawnBatch taken = std::move(pending_.front());
+  if (n < taken.size()) {
+    pending_.front() = batch::SplitOff(&taken, n);
+  } else {
+    pending_.pop_front();
+  }
+  return taken;
 }
 
 void BatchCollector::EndBatch() {
@@ -82,39 +176,61 @@ void BatchCollector::Cancel() {
   if (stream_ != nullptr) stream_->Cancel();
 }
 
-absl::StatusOr<batch::DrawnBatch> BatchCollector::Draw(int64_t n, absl::Time deadline) {
+absl::Status BatchCollector::Draw(int64_t n, absl::Time deadline) {
   while (true) {
     {
       base::MutexLock lock(&mutex_);
       if (cancelled_) return absl::CancelledError("The sampler has been closed.");
     }
-    absl::StatusOr<batch::DrawnBatch> drawn = TryDraw(n, deadline);
-    if (drawn.ok()) return drawn;
-    if (absl::IsDeadlineExceeded(drawn.status()) && absl::Now() < deadline) continue;
-    GR_RETURN_IF_ERROR(retry_.Recover(drawn.status(), deadline));
+    const absl::Status status = TryDraw(n, deadline);
+    if (status.ok()) return status;
+    if (absl::IsDeadlineExceeded(status) && absl::Now() < deadline) {
+      if (options_.limits.rate_limiter_timeout == absl::InfiniteDuration()) continue;
+      ended_ = true;
+      return absl::OkStatus();
+    }
+    GR_RETURN_IF_ERROR(retry_.Recover(status, deadline));
   }
 }
 
-absl::StatusOr<batch::DrawnBatch> BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
-  constexpr absl::Duration kSlice = absl::Milliseconds(250);
-
+absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
   if (stream_ == nullptr) GR_RETURN_IF_ERROR(OpenStream());
   GR_RETURN_IF_ERROR(SeedStream());
-  if (!stream_->cancellable()) deadline = std::min(deadline, absl::Now() + kSlice);
-  absl::StatusOr<batch::DrawnBatch> drawn = stream_->Next(n, deadline);
-  if (absl::IsInvalidArgument(drawn.status())) {  // The items do not go together.
-    EndBatch();
-    unused_ += n;
-  } else if (!drawn.ok() && !absl::IsDeadlineExceeded(drawn.status()) &&
-             !absl::IsCancelled(drawn.status())) {
-    DropStream();
+  n = std::min(n, Room());
+  auto groups = stream_->Draw(n, deadline);
+  if (!groups.ok()) {
+    const absl::Status& status = groups.status();
+    if (absl::IsInvalidArgument(status)) {  // An item is of no use.
+      EndBatch();
+      unused_ += n;
+    } else if (!absl::IsDeadlineExceeded(status) && !absl::IsCancelled(status)) {
+      DropStream();
+    } else {
+      return status;
+    }
+    if (options_.seed.has_value()) {  // What is left would not be the start of the next batch.
+      unused_ += std::exchange(num_pending_, 0);
+      pending_.clear();
+    }
+    return status;
   }
-  return drawn;
+  retry_.Succeeded();
+  for (batch::DrawnBatch& group : *groups) {
+    const auto size = static_cast<int64_t>(group.size());
+    num_pending_ += size;
+    drawn_ += size;
+    drawn_by_stream_ += size;
+    pending_.push_back(std::move(group));
+  }
+  ended_ = drawn_ == options_.limits.max_items;
+  if (Room() == 0) DropStream();
+  return absl::OkStatus();
 }
 
 absl::Status BatchCollector::OpenStream() {
   GR_ASSIGN_OR_RETURN(connection_, source_());
-  GR_ASSIGN_OR_RETURN(auto stream, connection_->OpenBatchStream(options_.table));
+  GR_ASSIGN_OR_RETURN(auto stream, connection_->OpenBatchStream(
+                                       options_.table, options_.limits.rate_limiter_timeout));
   base::MutexLock lock(&mutex_);
   stream_ = std::move(stream);
   if (cancelled_) stream_->Cancel();
@@ -140,6 +256,7 @@ void BatchCollector::DropStream() {
     dropped = std::move(stream_);
   }
   unused_ += dropped->End();
+  drawn_by_stream_ = 0;
   seeded_ = false;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,14 @@
 
 namespace gear_reverb::client {
 
+// What bounds a sequence of batches; by default it is endless.
+struct SequenceLimits {
+  int64_t max_items = -1;             // In all; < 0: no limit.
+  int64_t max_items_per_stream = -1;  // A new stream is opened after so many; < 0: never.
+  // The sequence ends when the rate limiter has not let an item through for so long.
+  absl::Duration rate_limiter_timeout = absl::InfiniteDuration();
+};
+
 struct CollectorOptions {
   std::string table;
   // Batch number i draws by a generator of its own, made of the seed and i, wherever the table's
@@ -27,12 +36,17 @@ struct CollectorOptions {
   // Gathers batches; null: batch::Collate does. Casts are for a device only.
   std::shared_ptr<device::Device> device;
   device::Casts casts;
+  SequenceLimits limits;
+  int64_t ahead = 0;  // Items that may be on their way for batches to come.
 };
 
 struct BatchRequest {
   int64_t size = 0;  // > 0.
   batch::Ragged ragged = batch::Ragged::kError;
   size_t max_bytes = 0;
+  // If given, fewer items will do: those that are there soon after the first, are alike, and have
+  // about so many bytes. Otherwise fewer come at the end of a sequence alone.
+  std::optional<size_t> block_bytes;
 };
 
 // What a device made of a batch.
@@ -62,10 +76,10 @@ class BatchCollector {
 
   // DEADLINE_EXCEEDED if the rate limiter did not give enough by `deadline`: nothing is lost, and
   // the next call goes on. INVALID_ARGUMENT, and the items are lost, if they do not make a batch.
-  // RESOURCE_EXHAUSTED without memory; the next call of the same size tries again with the same
-  // items where there is none for the batch alone. Nothing is thrown. When the server is UNAVAILABLE
-  // a new stream is tried for ConnectPatience(). `another`: the next call will ask for the like,
-  // which may be drawn while this batch is gathered.
+  // RESOURCE_EXHAUSTED without memory; the next call tries again with the same items where there is
+  // none for the batch alone. OUT_OF_RANGE after the sequence's end. Nothing is thrown. When the
+  // server is UNAVAILABLE a new stream is tried for ConnectPatience(). `another`: the next call
+  // will ask for the like, which may be drawn while this batch is gathered.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline,
                                 bool another = false);
 
@@ -78,9 +92,17 @@ class BatchCollector {
  private:
   absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline,
                                          bool another);
-  absl::StatusOr<batch::DrawnBatch> Draw(int64_t n, absl::Time deadline);
+  // Until `pending_` is enough for the request, or the sequence ends.
+  absl::Status Fill(const BatchRequest& request, absl::Time deadline);
+  // Adds to `pending_`, or sets `ended_`.
+  absl::Status Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
-  absl::StatusOr<batch::DrawnBatch> TryDraw(int64_t n, absl::Time deadline);
+  absl::Status TryDraw(int64_t n, absl::Time deadline);
+  // Of `pending_`, which is not empty.
+  absl::StatusOr<batch::DrawnBatch> Take(const BatchRequest& request);
+  batch::DrawnBatch TakeFront(size_t n);
+  int64_t Room() const;  // How many more the stream may draw.
+  void DrawAhead(int64_t n);
   void EndBatch();  // The next one is another.
   absl::Status OpenStream();
   absl::Status SeedStream();
@@ -98,7 +120,13 @@ class BatchCollector {
   uint64_t batch_number_ = 0;
   bool seeded_ = false;  // The stream draws batch `batch_number_`.
   int64_t unused_ = 0;
-  std::optional<batch::DrawnBatch> kept_;          // Drawn, but there was no memory for it.
+  std::deque<batch::DrawnBatch> pending_;  // Drawn and not yet given out; none is empty.
+  int64_t num_pending_ = 0;                // Items of them.
+  int64_t drawn_ = 0;                      // Items, by all streams.
+  int64_t drawn_by_stream_ = 0;
+  bool ended_ = false;   // Nothing is to be drawn any more.
+  absl::Status failed_;  // Told once `pending_` is given out.
+  bool again_ = false;   // The first of `pending_` is a batch that there was no memory for.
   std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
   std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 

@@ -36,7 +36,7 @@ BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& o
       collector_(std::make_unique<BatchCollector>(
           std::move(source),
           CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
-                           options.device, options.casts})) {}
+                           options.device, options.casts, options.limits, options.ahead})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 
@@ -46,7 +46,7 @@ void BatchSampler::Deleter::operator()(BatchSampler* sampler) const {
 
 absl::StatusOr<BatchPtr> BatchSampler::Next(absl::Time deadline) {
   GR_RETURN_IF_ERROR(CheckNotForked());
-  return options_.prefetch == 0 ? DrawHere(deadline) : TakePrefetched(deadline);
+  return options_.prefetch == 0 && !options_.polled ? DrawHere(deadline) : TakePrefetched(deadline);
 }
 
 absl::StatusOr<BatchPtr> BatchSampler::DrawHere(absl::Time deadline) {
@@ -75,9 +75,12 @@ absl::StatusOr<BatchPtr> BatchSampler::TakePrefetched(absl::Time deadline) {
     drawing_ = true;
     thread_ = std::make_unique<std::thread>([this] { Prefetch(); });
   }
+  ++waiting_;
+  if (finished_.empty()) changed_.NotifyAll();
   const absl::Status waited = base::WaitInterruptibly(
       changed_, &mutex_, deadline,
       [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return !finished_.empty() || closed_; });
+  --waiting_;
   if (absl::IsDeadlineExceeded(waited)) {
     return absl::DeadlineExceededError(table::kRateLimiterTimeout);
   }
@@ -90,8 +93,8 @@ absl::StatusOr<BatchPtr> BatchSampler::TakePrefetched(absl::Time deadline) {
 }
 
 bool BatchSampler::ReadyForMore() const {
-  return finished_.size() < static_cast<size_t>(options_.prefetch) &&
-         (finished_.empty() || finished_.back().ok());
+  if (finished_.empty()) return options_.prefetch > 0 || waiting_ > 0;
+  return finished_.size() < static_cast<size_t>(options_.prefetch) && finished_.back().ok();
 }
 
 void BatchSampler::Prefetch() {

@@ -20,11 +20,15 @@ struct BatchSamplerOptions {
   std::optional<uint64_t> seed;
   std::shared_ptr<device::Device> device;  // As of CollectorOptions.
   device::Casts casts;
+  SequenceLimits limits;
+  int64_t ahead = 0;  // Items that may be on their way besides.
+  // Next is called again and again with deadlines soon: a draw goes on from one to the next.
+  bool polled = false;
 };
 
-// Thread-safe. Without prefetching a batch is drawn in the thread that asks for it. Otherwise a
-// thread of the sampler's draws ahead, from the first call of Next on; drawing stops at an error
-// until that has been taken.
+// Thread-safe. Without prefetching, and unless polled, a batch is drawn in the thread that asks for
+// it. Otherwise a thread of the sampler's draws ahead, or when it is asked to, from the first call
+// of Next on; drawing stops at an error until that has been taken.
 class BatchSampler {
  public:
   // Leaks it in the child of a fork, where its thread is not, and its locks are as they happened to
@@ -62,6 +66,7 @@ class BatchSampler {
   base::Mutex mutex_;
   base::CondVar changed_;
   std::deque<absl::StatusOr<BatchPtr>> finished_ ABSL_GUARDED_BY(mutex_);
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // Calls of Next, for the sampler's own thread.
   bool drawing_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -7,8 +7,8 @@
 
 namespace gear_reverb::client {
 
-// All that a batch lacks is asked of `samples` in one request. The stream must have no limit on the
-// wait for a sample: a call that ends by its deadline leaves its request open for the next one.
+// All that a draw lacks is asked of `samples` in one request, which stays open for the next draw
+// where a deadline ends the call.
 std::unique_ptr<BatchStream> NewBatchStreamOfSamples(std::unique_ptr<SampleStream> samples);
 
 }  // namespace gear_reverb::client

@@ -157,8 +157,9 @@ absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const Bat
     }
   }
   if (collector == nullptr) {
-    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); },
-                                                 CollectorOptions{table, {}, 2, nullptr, {}});
+    CollectorOptions options;
+    options.table = table;
+    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); }, options);
   }
   absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
   base::MutexLock lock(&mutex_);

@@ -38,35 +38,33 @@ class SampleStream {
   virtual absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) = 0;
 };
 
-// Batches of one table. Thread-compatible.
+// Items of one table, many at a time and not yet gathered. Thread-compatible but for Cancel.
 class BatchStream {
  public:
   virtual ~BatchStream() = default;
 
-  // `n` items, drawn together as far as the rate limiter lets them. DEADLINE_EXCEEDED if it did
-  // not by `deadline` (what was drawn is kept for the next call); INVALID_ARGUMENT where the items
-  // do not match; further errors as of SampleStream::Next.
-  virtual absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) = 0;
+  // Items in the order in which they were drawn, in groups of neighbours that are alike: at least
+  // one, and as many as the rate limiter lets through at once, of up to `n`, or of up to what an
+  // earlier call has asked for and not waited for. DEADLINE_EXCEEDED with the rate limiter's text
+  // if there is none by `deadline` (ask again), or for the stream's timeout; further errors as of
+  // SampleStream::Next.
+  virtual absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) = 0;
 
   // Draws of later calls take their random numbers from a generator of this seed, not from the
   // table's. UNIMPLEMENTED where the way of the data cannot carry it.
   virtual absl::Status Seed(uint64_t seed);
 
-  // Has the `n` items of the next call drawn meanwhile, where that takes a way to another process.
+  // Has up to `n` items of later calls drawn meanwhile, where that takes a way to another process.
   virtual void DrawAhead(int64_t /*n*/) {}
 
-  // Items that were drawn and are kept for the next call.
-  virtual int64_t held() const { return 0; }
-  // Cancels. How many items were drawn and not given out, those on their way included.
+  // Cancels. How many items were drawn and not given out.
   virtual int64_t End() {
     Cancel();
-    return held();
+    return 0;
   }
 
-  // Ends a waiting call, and all later ones, with CANCELLED; from any thread. Streams that are not
-  // cancellable are to be given short deadlines.
-  virtual void Cancel() {}
-  virtual bool cancellable() const { return false; }
+  // Ends a waiting call, and all later ones, with CANCELLED.
+  virtual void Cancel() = 0;
 };
 
 // Row i of `rows` as item i, with keys[i] and priorities[i].
@@ -102,7 +100,7 @@ class Connection : public writer::InsertStreamFactory {
       const std::string& table, absl::Duration rate_limiter_timeout) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
-      const std::string& table) = 0;
+      const std::string& table, absl::Duration rate_limiter_timeout) = 0;
   // Tells the table that `n` samples, drawn ahead of their use, were thrown away. Ends soon, and
   // does nothing if the server does not count them.
   virtual absl::Status ReportUnused(const std::string& table, int64_t n);

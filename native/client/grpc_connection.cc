@@ -132,8 +132,8 @@ absl::StatusOr<std::unique_ptr<SampleStream>> GrpcConnection::OpenSampleStream(
 }
 
 absl::StatusOr<std::unique_ptr<BatchStream>> GrpcConnection::OpenBatchStream(
-    const std::string& table) {
-  GR_ASSIGN_OR_RETURN(auto samples, OpenSampleStream(table, absl::InfiniteDuration()));
+    const std::string& table, absl::Duration rate_limiter_timeout) {
+  GR_ASSIGN_OR_RETURN(auto samples, OpenSampleStream(table, rate_limiter_timeout));
   return NewBatchStreamOfSamples(std::move(samples));
 }
 

@@ -25,7 +25,8 @@ class GrpcConnection final : public Connection {
       writer::InsertStreamEvents events) override;
   absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) override;
-  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string& table) override;
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
+      const std::string& table, absl::Duration rate_limiter_timeout) override;
   absl::Status ReportUnused(const std::string& table, int64_t n) override;
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,

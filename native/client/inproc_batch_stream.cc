@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,34 +19,19 @@ using Samples = absl::StatusOr<std::vector<table::SampledItem>>;
 class InprocBatchStream final : public BatchStream {
  public:
   InprocBatchStream(std::shared_ptr<service::ReplayService> service,
-                    std::shared_ptr<table::Table> table)
-      : service_(std::move(service)), table_(std::move(table)) {}
+                    std::shared_ptr<table::Table> table, absl::Duration timeout)
+      : service_(std::move(service)), table_(std::move(table)), timeout_(timeout) {}
 
-  absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) override {
-    while (held() < n) {
-      Samples drawn = Draw(n - held(), deadline);
-      if (!drawn.ok()) return service_->Explain(drawn.status());
-      if (items_.empty()) {
-        items_ = *std::move(drawn);
-      } else {
-        std::move(drawn->begin(), drawn->end(), std::back_inserter(items_));
-      }
-    }
-    std::vector<table::SampledItem> rest;
-    if (held() > n) {  // A smaller batch than the one before that was not finished.
-      rest.assign(std::make_move_iterator(items_.begin() + n),
-                  std::make_move_iterator(items_.end()));
-      items_.resize(n);
-    }
-    return batch::Flatten(std::exchange(items_, std::move(rest)));
+  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) override {
+    Samples drawn = DrawItems(n, std::min(deadline, absl::Now() + timeout_));
+    if (!drawn.ok()) return service_->Explain(drawn.status());
+    return batch::Flatten(*std::move(drawn));
   }
 
   absl::Status Seed(uint64_t seed) override {
     random_ = std::make_shared<base::Philox>(seed);
     return absl::OkStatus();
   }
-
-  int64_t held() const override { return items_.size(); }
 
   void Cancel() override {
     table::Table::WaitId id;
@@ -58,11 +42,10 @@ class InprocBatchStream final : public BatchStream {
     }
     if (id != 0) table_->Cancel(id);
   }
-  bool cancellable() const override { return true; }
 
  private:
   // One call of the table, waited for: so the callback may refer to this object.
-  Samples Draw(int64_t n, absl::Time deadline) {
+  Samples DrawItems(int64_t n, absl::Time deadline) {
     {
       base::MutexLock lock(&mutex_);
       if (cancelled_) return absl::CancelledError("The batch stream was cancelled.");
@@ -96,7 +79,7 @@ class InprocBatchStream final : public BatchStream {
 
   const std::shared_ptr<service::ReplayService> service_;
   const std::shared_ptr<table::Table> table_;
-  std::vector<table::SampledItem> items_;
+  const absl::Duration timeout_;          // Of every draw.
   std::shared_ptr<base::Philox> random_;  // Null: the table's own.
 
   base::Mutex mutex_;
@@ -109,8 +92,10 @@ class InprocBatchStream final : public BatchStream {
 }  // namespace
 
 std::unique_ptr<BatchStream> NewInprocBatchStream(std::shared_ptr<service::ReplayService> service,
-                                                  std::shared_ptr<table::Table> table) {
-  return std::make_unique<InprocBatchStream>(std::move(service), std::move(table));
+                                                  std::shared_ptr<table::Table> table,
+                                                  absl::Duration rate_limiter_timeout) {
+  return std::make_unique<InprocBatchStream>(std::move(service), std::move(table),
+                                             rate_limiter_timeout);
 }
 
 }  // namespace gear_reverb::client

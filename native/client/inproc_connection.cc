@@ -26,10 +26,10 @@ absl::StatusOr<std::unique_ptr<SampleStream>> InprocConnection::OpenSampleStream
 }
 
 absl::StatusOr<std::unique_ptr<BatchStream>> InprocConnection::OpenBatchStream(
-    const std::string& table) {
+    const std::string& table, absl::Duration rate_limiter_timeout) {
   GR_RETURN_IF_ERROR(CheckRunning());
   GR_ASSIGN_OR_RETURN(auto found, service_->FindTable(table));
-  return NewInprocBatchStream(service_, std::move(found));
+  return NewInprocBatchStream(service_, std::move(found), rate_limiter_timeout);
 }
 
 absl::Status InprocConnection::ReportUnused(const std::string& table, int64_t n) {

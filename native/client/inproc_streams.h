@@ -16,6 +16,7 @@ std::unique_ptr<SampleStream> NewInprocSampleStream(std::shared_ptr<service::Rep
                                                     absl::Duration rate_limiter_timeout);
 
 std::unique_ptr<BatchStream> NewInprocBatchStream(std::shared_ptr<service::ReplayService> service,
-                                                  std::shared_ptr<table::Table> table);
+                                                  std::shared_ptr<table::Table> table,
+                                                  absl::Duration rate_limiter_timeout);
 
 }  // namespace gear_reverb::client

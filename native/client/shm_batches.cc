@@ -11,45 +11,6 @@
 namespace gear_reverb::client {
 namespace {
 
-std::string StepText(const batch::DrawnColumn& column) {
-  return absl::StrCat(tensor::Name(column.dtype), tensor::ShapeString(column.step_shape));
-}
-
-// As batch::Flatten has it for items that are drawn at once.
-absl::Status CheckAlike(const batch::DrawnBatch& first, const batch::DrawnBatch& next) {
-  constexpr char kNoBatch[] = ": they cannot be one batch.";
-  const uint64_t first_key = first.keys[0], key = next.keys[0];
-  if (first.columns.size() != next.columns.size()) {
-    return base::InvalidArgument("Item ", key, " has ", next.columns.size(), " columns, but item ",
-                                 first_key, " has ", first.columns.size(), kNoBatch);
-  }
-  for (size_t i = 0; i < first.columns.size(); ++i) {
-    const batch::DrawnColumn &x = first.columns[i], &y = next.columns[i];
-    if (x.squeezed != y.squeezed) {
-      return base::InvalidArgument("Column ", i, " of item ", key, " is ", y.squeezed ? "" : "not ",
-                                   "squeezed, but that of item ", first_key, " is ",
-                                   x.squeezed ? "" : "not ", "squeezed", kNoBatch);
-    }
-    if (x.dtype != y.dtype || x.step_shape != y.step_shape) {
-      return base::InvalidArgument("Column ", i, " of item ", key, " has steps of ", StepText(y),
-                                   ", but that of item ", first_key, " of ", StepText(x), kNoBatch);
-    }
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-void AppendValues(const std::vector<T>& from, std::vector<T>* to) {
-  to->insert(to->end(), from.begin(), from.end());
-}
-
-template <typename T>
-std::vector<T> CutValues(std::vector<T>* values, size_t n) {
-  std::vector<T> rest(values->begin() + n, values->end());
-  values->resize(n);
-  return rest;
-}
-
 // The steps of one item's column, as slices of chunks.
 absl::Status AddSlices(const batch::DrawnColumn& column, size_t item,
                        const std::shared_ptr<const void>& lease,
@@ -90,54 +51,6 @@ absl::Status AddSlices(const batch::DrawnColumn& column, size_t item,
 }
 
 }  // namespace
-
-absl::Status Append(batch::DrawnBatch from, batch::DrawnBatch* to) {
-  if (to->size() == 0) {
-    *to = std::move(from);
-    return absl::OkStatus();
-  }
-  GR_RETURN_IF_ERROR(CheckAlike(*to, from));
-  AppendValues(from.keys, &to->keys);
-  AppendValues(from.probabilities, &to->probabilities);
-  AppendValues(from.priorities, &to->priorities);
-  AppendValues(from.table_sizes, &to->table_sizes);
-  AppendValues(from.times_sampled, &to->times_sampled);
-  AppendValues(from.rate_limited, &to->rate_limited);
-  for (size_t i = 0; i < to->columns.size(); ++i) {
-    batch::DrawnColumn& column = to->columns[i];
-    const auto pieces = static_cast<uint32_t>(column.pieces.size());
-    for (uint32_t& end : from.columns[i].piece_ends) end += pieces;
-    AppendValues(from.columns[i].lengths, &column.lengths);
-    AppendValues(from.columns[i].pieces, &column.pieces);
-    AppendValues(from.columns[i].piece_ends, &column.piece_ends);
-  }
-  using Leases = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
-  to->lease = std::make_shared<const Leases>(std::move(to->lease), std::move(from.lease));
-  return absl::OkStatus();
-}
-
-batch::DrawnBatch SplitOff(batch::DrawnBatch* batch, size_t n) {
-  batch::DrawnBatch rest;
-  rest.keys = CutValues(&batch->keys, n);
-  rest.probabilities = CutValues(&batch->probabilities, n);
-  rest.priorities = CutValues(&batch->priorities, n);
-  rest.table_sizes = CutValues(&batch->table_sizes, n);
-  rest.times_sampled = CutValues(&batch->times_sampled, n);
-  rest.rate_limited = CutValues(&batch->rate_limited, n);
-  for (batch::DrawnColumn& column : batch->columns) {
-    batch::DrawnColumn& other = rest.columns.emplace_back();
-    other.dtype = column.dtype;
-    other.step_shape = column.step_shape;
-    other.squeezed = column.squeezed;
-    other.lengths = CutValues(&column.lengths, n);
-    other.piece_ends = CutValues(&column.piece_ends, n);
-    const uint32_t pieces = n == 0 ? 0 : column.piece_ends.back();
-    for (uint32_t& end : other.piece_ends) end -= pieces;
-    other.pieces = CutValues(&column.pieces, pieces);
-  }
-  rest.lease = batch->lease;
-  return rest;
-}
 
 absl::StatusOr<std::vector<table::SampledItem>> ToSamples(const batch::DrawnBatch& batch) {
   std::vector<table::SampledItem> samples(batch.size());

@@ -14,7 +14,6 @@ namespace {
 
 using tensor::DType;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 // Items with one int32 column of `lengths` steps, counting up from `first` through all items; each
 // item's last step is a piece of its own.
@@ -99,41 +98,6 @@ TEST(ShmBatches, PiecesOfHalfStepsAreRefused) {
   batch::DrawnBatch batch = MakeBatch({2}, 0);
   batch.columns[0].pieces[0].bytes = 3;
   EXPECT_TRUE(absl::IsInvalidArgument(ToSamples(batch).status()));
-}
-
-TEST(ShmBatches, WhatIsJoinedAndCutStaysTheSame) {
-  batch::DrawnBatch batch = MakeBatch({1, 2}, 0);
-  ASSERT_TRUE(Append(MakeBatch({3, 1, 2}, 3), &batch).ok());
-  ASSERT_EQ(batch.size(), 5u);
-  for (size_t n = 0; n <= 5; ++n) {
-    batch::DrawnBatch begin = batch;
-    const batch::DrawnBatch rest = SplitOff(&begin, n);
-    EXPECT_EQ(begin.size(), n);
-    std::vector<int32_t> values;
-    for (const batch::DrawnBatch* part : {const_cast<const batch::DrawnBatch*>(&begin), &rest}) {
-      const auto samples = ToSamples(*part);
-      ASSERT_TRUE(samples.ok()) << n << samples.status();
-      for (const auto& sample : *samples) {
-        for (int32_t value : ValuesOf(sample)) values.push_back(value);
-      }
-    }
-    EXPECT_THAT(values, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8)) << n;
-  }
-}
-
-TEST(ShmBatches, ItemsThatDoNotMatchAreNamed) {
-  batch::DrawnBatch batch = MakeBatch({1}, 0);
-  batch::DrawnBatch other = MakeBatch({1}, 0);
-  other.columns[0].dtype = DType::kFloat32;
-  const absl::Status status = Append(other, &batch);
-  EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_THAT(std::string(status.message()),
-              HasSubstr("Column 0 of item 100 has steps of float32[]"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("but that of item 100 of int32[]"));
-  EXPECT_EQ(batch.size(), 1u);
-  other.columns.clear();
-  EXPECT_THAT(std::string(Append(other, &batch).message()),
-              HasSubstr("has 0 columns, but item 100 has 1"));
 }
 
 }  // namespace

@@ -92,12 +92,12 @@ absl::StatusOr<std::unique_ptr<SampleStream>> ShmConnection::OpenSampleStream(
 }
 
 absl::StatusOr<std::unique_ptr<BatchStream>> ShmConnection::OpenBatchStream(
-    const std::string& table) {
+    const std::string& table, absl::Duration rate_limiter_timeout) {
   absl::StatusOr<std::shared_ptr<ShmControl>> control = OpenControl();
-  if (control.ok()) return NewShmBatchStream(*std::move(control), table);
+  if (control.ok()) return NewShmBatchStream(*std::move(control), table, rate_limiter_timeout);
   if (peer_->forced || absl::IsCancelled(control.status())) return control.status();
   LogFallback("A batch sampler goes", control.status());
-  return grpc_->OpenBatchStream(table);
+  return grpc_->OpenBatchStream(table, rate_limiter_timeout);
 }
 
 absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time deadline,

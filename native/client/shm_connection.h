@@ -32,7 +32,8 @@ class ShmConnection final : public Connection {
       writer::InsertStreamEvents events) override;
   absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(
       const std::string& table, absl::Duration rate_limiter_timeout) override;
-  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string& table) override;
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(
+      const std::string& table, absl::Duration rate_limiter_timeout) override;
   absl::Status InsertStacked(const StackedItems& items, absl::Time deadline,
                              ConfirmedItems* confirmed) override;
   absl::Status ReportUnused(const std::string& table, int64_t n) override;

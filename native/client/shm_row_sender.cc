@@ -45,6 +45,9 @@ absl::Status ShmRowSender::Insert(const StackedItems& items, absl::Time deadline
   next_ = 0;
   row_of_.clear();
   const storage::StackedRows& rows = items.rows;
+  if (rows.columns().size() > shm::kMaxRowSlices / storage::StackedRows::kMaxRows) {
+    return absl::UnavailableError("So many columns go item by item.");
+  }
   uint64_t episode_id;
   random_.Fill(absl::MakeSpan(&episode_id, 1));
   std::vector<tensor::TensorView> parts(rows.columns().size());

@@ -69,23 +69,31 @@ class ShmSampleStream final : public SampleStream {
 
 class ShmBatchStream final : public BatchStream {
  public:
-  ShmBatchStream(std::shared_ptr<ShmControl> control, const std::string& table)
-      : control_(std::move(control)), table_(table) {}
+  ShmBatchStream(std::shared_ptr<ShmControl> control, const std::string& table,
+                 absl::Duration timeout)
+      : control_(std::move(control)), table_(table), timeout_(timeout) {}
   ~ShmBatchStream() override { control_->Cancel(); }
 
-  absl::StatusOr<batch::DrawnBatch> Next(int64_t n, absl::Time deadline) override {
-    while (held() < n) {
-      if (!asked_) GR_RETURN_IF_ERROR(Ask(n - held(), deadline));
+  absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t n, absl::Time deadline) override {
+    last_n_ = n;
+    while (true) {
+      if (!asked_) GR_RETURN_IF_ERROR(Ask(n, deadline));
       GR_ASSIGN_OR_RETURN(auto answer, control_->Next(GraceAfter(deadline)));
       if (!answer.has_value()) return absl::DeadlineExceededError(table::kRateLimiterTimeout);
       asked_ = false;
-      if (absl::IsDeadlineExceeded(answer->failed) && absl::Now() < deadline) continue;
+      // An earlier call's deadline may have been before this one's.
+      if (absl::IsDeadlineExceeded(answer->failed) && !asked_for_timeout_ &&
+          absl::Now() < deadline) {
+        continue;
+      }
       GR_RETURN_IF_ERROR(answer->failed);
-      for (batch::DrawnBatch& group : answer->groups) GR_RETURN_IF_ERROR(Take(std::move(group)));
+      for (const batch::DrawnBatch& group : answer->groups) {
+        if (group.columns.empty()) {
+          return base::InvalidArgument("Item ", group.keys[0], " has no data.");
+        }
+      }
+      return std::move(answer->groups);
     }
-    batch::DrawnBatch rest;
-    if (held() > n) rest = SplitOff(&kept_, n);  // A smaller batch than the one before it.
-    return std::exchange(kept_, std::move(rest));
   }
 
   absl::Status Seed(uint64_t seed) override {
@@ -93,16 +101,16 @@ class ShmBatchStream final : public BatchStream {
     return absl::OkStatus();
   }
 
+  // One answer comes at a time: as many as the last call wanted, at most.
   void DrawAhead(int64_t n) override {
     // An error is also what the next call meets.
-    if (!asked_ && held() < n) Ask(n - held(), absl::InfiniteFuture()).IgnoreError();
+    if (!asked_) Ask(std::min(n, last_n_), absl::InfiniteFuture()).IgnoreError();
   }
 
-  int64_t held() const override { return kept_.size(); }
   void Cancel() override { control_->Cancel(); }
   int64_t End() override {
     Cancel();
-    int64_t drawn = held();
+    int64_t drawn = 0;
     if (!std::exchange(asked_, false)) return drawn;
     const auto answer = control_->NextAfterCancel(absl::Now() + kLastAnswer);
     if (answer.ok() && answer->has_value()) {
@@ -110,40 +118,32 @@ class ShmBatchStream final : public BatchStream {
     }
     return drawn;
   }
-  bool cancellable() const override { return true; }
 
  private:
   // The server keeps the deadline, and a late answer is one for the next call.
   static absl::Time GraceAfter(absl::Time deadline) { return deadline + absl::Milliseconds(50); }
 
   absl::Status Ask(int64_t n, absl::Time deadline) {
+    const absl::Duration left = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    asked_for_timeout_ = timeout_ < left;
     shm::DrawRequest request;
     request.table = table_;
     request.n = n;
     request.once = true;
     request.seed = std::exchange(seed_, std::nullopt);
-    if (deadline != absl::InfiniteFuture()) {
-      request.timeout = std::max(deadline - absl::Now(), absl::ZeroDuration());
-    }
+    request.timeout = std::min(timeout_, left);
     GR_RETURN_IF_ERROR(control_->Request(std::move(request)));
     asked_ = true;
     return absl::OkStatus();
   }
 
-  // Items that do not match are lost, as they would be in a batch.
-  absl::Status Take(batch::DrawnBatch group) {
-    absl::Status appended = group.columns.empty()
-                                ? base::InvalidArgument("Item ", group.keys[0], " has no data.")
-                                : Append(std::move(group), &kept_);
-    if (!appended.ok()) kept_ = {};
-    return appended;
-  }
-
   const std::shared_ptr<ShmControl> control_;
   const std::string table_;
-  batch::DrawnBatch kept_;  // Drawn, and not yet enough.
+  const absl::Duration timeout_;  // Of every draw.
   std::optional<uint64_t> seed_;
-  bool asked_ = false;  // An answer is on its way.
+  int64_t last_n_ = 1;
+  bool asked_ = false;              // An answer is on its way.
+  bool asked_for_timeout_ = false;  // It takes no longer than `timeout_`, which ends the stream.
 };
 
 }  // namespace
@@ -155,8 +155,9 @@ std::unique_ptr<SampleStream> NewShmSampleStream(std::shared_ptr<ShmControl> con
 }
 
 std::unique_ptr<BatchStream> NewShmBatchStream(std::shared_ptr<ShmControl> control,
-                                               const std::string& table) {
-  return std::make_unique<ShmBatchStream>(std::move(control), table);
+                                               const std::string& table,
+                                               absl::Duration rate_limiter_timeout) {
+  return std::make_unique<ShmBatchStream>(std::move(control), table, rate_limiter_timeout);
 }
 
 }  // namespace gear_reverb::client

@@ -17,6 +17,7 @@ std::unique_ptr<SampleStream> NewShmSampleStream(std::shared_ptr<ShmControl> con
                                                  const std::string& table,
                                                  absl::Duration rate_limiter_timeout);
 std::unique_ptr<BatchStream> NewShmBatchStream(std::shared_ptr<ShmControl> control,
-                                               const std::string& table);
+                                               const std::string& table,
+                                               absl::Duration rate_limiter_timeout);
 
 }  // namespace gear_reverb::client

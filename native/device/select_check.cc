@@ -103,7 +103,8 @@ absl::Status CheckStrategy(const std::shared_ptr<SelectBackend>& backend,
                                  return drawn.Draw(n, 0.6, output, nullptr);
                                }));
     if (!selection->CheckTop(1).ok()) continue;
-    for (const uint32_t k : {1u, 32u, 777u, kMaxTop}) {
+    for (uint32_t k : {1u, 32u, 777u, kMaxTop}) {
+      k = std::min(k, static_cast<uint32_t>(selection->size()));
       GR_RETURN_IF_ERROR(compare(absl::StrCat("the first ", k, " after ", batch, " changes"), k,
                                  [k](Selection& drawn, const DrawOutput& output) {
                                    return drawn.Top(k, output, nullptr);

@@ -159,10 +159,10 @@ TEST(RateLimiterPropertyTest, AnswersFollowTheFormulas) {
     int64_t allowance = 0;
     while (allowance < limit && limiter.CanSample(allowance + 1)) ++allowance;
     ASSERT_EQ(limiter.SampleAllowance(limit), allowance);
-    const int64_t inserts = limiter.InsertAllowance(limit);
-    ASSERT_LE(inserts, std::max<int64_t>(limit, 0));
-    ASSERT_EQ(inserts > 0, limit > 0 && limiter.CanInsert(1));
-    if (inserts > 0) ASSERT_TRUE(limiter.CanInsert(inserts));
+    const int64_t room = limiter.InsertAllowance(limit);
+    ASSERT_LE(room, std::max<int64_t>(limit, 0));
+    ASSERT_EQ(room > 0, limit > 0 && limiter.CanInsert(1));
+    if (room > 0) ASSERT_TRUE(limiter.CanInsert(room));
   }
 }
 

@@ -192,6 +192,7 @@ TEST_F(ShmServerTest, AWaitingDrawEndsWithItsClient) {
 
 TEST_F(ShmServerTest, EveryRequestIsAnsweredThoughItIsCancelled) {
   Peer client = Control();
+  ASSERT_EQ(client.Next().type, MessageType::kWelcome);
   shm::DrawRequest request;
   request.table = "t";
   request.n = 1;

@@ -30,20 +30,6 @@ int64_t Elements(absl::Span<const int64_t> shape) {
   return count;
 }
 
-bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
-  if (&a == &b) return true;
-  if (a.columns.size() != b.columns.size()) return false;
-  for (size_t i = 0; i < a.columns.size(); ++i) {
-    const storage::ChunkColumn& x = a.columns[i].slices[0].source();
-    const storage::ChunkColumn& y = b.columns[i].slices[0].source();
-    if (a.columns[i].squeeze != b.columns[i].squeeze || x.dtype != y.dtype ||
-        StepShape(x) != StepShape(y)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 void PutPlace(Encoder& encoder, const memory::Block& block, uint64_t offset, uint64_t bytes,
               absl::flat_hash_set<uint32_t>* segments, uint32_t* last_segment) {
   encoder.Put(Place{block.offset() + offset, bytes, block.segment(), 0});
@@ -267,7 +253,8 @@ absl::Status EncodeDrawn(uint64_t lease, Items items, size_t max_bytes, std::str
     size_t alike = 1;
     for (; alike < items.size(); ++alike) {
       const storage::Trajectory* next = items[alike].item.trajectory.get();
-      if (first == nullptr || next == nullptr ? first != next : !AreAlike(*first, *next)) break;
+      if (first == nullptr || next == nullptr ? first != next : !batch::AreAlike(*first, *next))
+        break;
     }
     EncodeGroup(items.subspan(0, alike), out, segments);
     items.remove_prefix(alike);

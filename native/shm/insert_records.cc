@@ -112,6 +112,10 @@ absl::Status CheckRows(const RowsRecord& rows) {
     return base::InvalidArgument("has ", steps, " steps, which are too many.");
   }
   if (rows.chunk.columns.empty()) return base::InvalidArgument("has no column.");
+  if (rows.chunk.columns.size() > kMaxRowSlices / rows.keys.size()) {
+    return base::InvalidArgument("has ", rows.chunk.columns.size(), " columns of ",
+                                 rows.keys.size(), " rows, which are too many.");
+  }
   for (size_t i = 0; i < rows.chunk.columns.size(); ++i) {
     const tensor::Shape& shape = rows.chunk.columns[i].shape;
     if (!shape.empty() && shape[0] == steps) continue;

@@ -156,7 +156,7 @@ TEST_F(RecordsTest, RowsMustFitTheirChunk) {
     EXPECT_TRUE(absl::IsInvalidArgument(status));
     return std::string(status.message());
   };
-  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4, 2]"));
+  EXPECT_THAT(error(RowsBody(1)), HasSubstr("needs 2 steps but column 0 has shape [4,2]"));
   EXPECT_THAT(error(RowsBody(0)), HasSubstr("items of 0 steps"));
   EXPECT_THAT(error(RowsBody(-1)), HasSubstr("items of -1 steps"));
   EXPECT_THAT(error(RowsBody(2, true)), HasSubstr("squeezed items of 2 steps"));
@@ -167,6 +167,13 @@ TEST_F(RecordsTest, RowsMustFitTheirChunk) {
   record.clear();
   EncodeRows(5, {}, {}, "t", 1, false, {1}, {}, &record);
   EXPECT_THAT(error(Body(record)), HasSubstr("1 keys and 0 priorities"));
+  record.clear();
+  constexpr int64_t kRows = 1 << 10;
+  const std::vector<tensor::TensorView> many(kMaxRowSlices / kRows + 1,
+                                             {DType::kInt32, {kRows, 0}, {}});
+  EncodeRows(5, {}, many, "t", 1, false, std::vector<uint64_t>(kRows), std::vector<double>(kRows),
+             &record);
+  EXPECT_THAT(error(Body(record)), HasSubstr("1025 columns of 1024 rows"));
 }
 
 TEST_F(RecordsTest, AnItemKeepsEverything) {

@@ -1,0 +1,126 @@
+// Batch samplers where memory runs out.
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "native/client/batch_sampler_fixture.h"
+
+namespace gear_reverb::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+// A way to a server that finds no memory for what it draws.
+class NoMemory final : public Connection {
+ public:
+  std::string data_plane() const override { return "none"; }
+  bool usable() const override { return true; }
+  absl::StatusOr<std::unique_ptr<BatchStream>> OpenBatchStream(const std::string&,
+                                                               absl::Duration) override {
+    class Stream final : public BatchStream {
+      absl::StatusOr<std::vector<batch::DrawnBatch>> Draw(int64_t, absl::Time) override {
+        throw std::bad_alloc();
+      }
+      void Cancel() override {}
+    };
+    return std::make_unique<Stream>();
+  }
+  std::unique_ptr<writer::InsertStream> OpenInsertStream(writer::InsertStreamEvents) override {
+    return nullptr;
+  }
+  absl::StatusOr<std::unique_ptr<SampleStream>> OpenSampleStream(const std::string&,
+                                                                 absl::Duration) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
+                                absl::Span<const uint64_t>) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
+  absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
+    return absl::UnimplementedError("");
+  }
+};
+
+TEST_F(BatchSamplerTest, WithoutMemoryACallFailsAndTheSamplerCloses) {
+  connection_ = std::make_shared<NoMemory>();
+  for (const int64_t prefetch : {0, 2}) {
+    auto sampler = MakeSampler(2, prefetch);
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+    sampler->Close();
+  }
+}
+
+// A device that has no memory as often as it is told.
+class ScarceDevice final : public device::Device {
+ public:
+  explicit ScarceDevice(int failures) : failures_(failures) {}
+  absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  device::DeviceStats stats() const override { return twin_->stats(); }
+
+ private:
+  int failures_;
+  const std::shared_ptr<device::Device> twin_ = device::NewCpuDevice();
+};
+
+class ScarceStream final : public device::GatherStream {
+ public:
+  ScarceStream(std::unique_ptr<device::GatherStream> twin, int* failures)
+      : twin_(std::move(twin)), failures_(failures) {}
+  void AddSource(std::shared_ptr<memory::Arena> arena) override { twin_->AddSource(arena); }
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    if (*failures_ > 0) {
+      --*failures_;
+      return absl::ResourceExhaustedError("no memory");
+    }
+    return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+
+ private:
+  const std::unique_ptr<device::GatherStream> twin_;
+  int* const failures_;
+};
+
+absl::StatusOr<std::unique_ptr<device::GatherStream>> ScarceDevice::NewStream(size_t kept) {
+  return std::make_unique<ScarceStream>(*twin_->NewStream(kept), &failures_);
+}
+
+TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 3;
+  options.request.max_bytes = kNoLimit;
+  options.device = std::make_shared<ScarceDevice>(2);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  for (int first = 0; first < 6; first += 3) {
+    const BatchPtr batch = *sampler->Next(Late());
+    std::vector<int32_t> values(3);
+    const OnDevice& made = *batch->on_device;
+    std::memcpy(values.data(), made.output->data() + made.columns[0].offset, 12);
+    EXPECT_THAT(values, ElementsAre(first, first + 1, first + 2));
+  }
+  sampler->Close();
+  EXPECT_EQ(unused(), 0);
+}
+
+TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
+  InsertMany(0, 6);
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 3;
+  options.request.max_bytes = kNoLimit;
+  options.device = std::make_shared<ScarceDevice>(1);
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  sampler->Close();
+  EXPECT_EQ(unused(), 3);
+}
+
+}  // namespace
+}  // namespace gear_reverb::client
