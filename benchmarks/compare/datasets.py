@@ -8,9 +8,8 @@ dm-reverb (see `_samplers.dm_reverb`), then
 
 - batch: `TrajectoryDataset.batch(n)`; of items that differ in length, `padded_batch(n)`.
 - map, batch: the same after a `map` that takes the data alone, where single items cross.
-- steps: `TimestepDataset.batch(n)`, of as many steps as a batch of items has.
 
-Counted are items (steps) per second. Every side is a process of its own.
+Counted are items per second. Every side is a process of its own.
 """
 
 import contextlib
@@ -28,50 +27,31 @@ _FULL = [
     *((workload, "batch") for workload in (*EVEN, RAGGED)),
     (SMALL, "map, batch"),
     (RAGGED, "map, batch"),
-    (SMALL, "steps"),
-    (KIB_64, "steps"),
 ]
 _QUICK = [(SMALL, "batch"), (KIB_64, "batch")]
 
 
 def batches(reverb, workload, address: str, kind: str):
-    """An iterator of a dataset's batches, and the items, or steps, of each."""
+    """An iterator of a dataset's batches."""
     small = workload.item_bytes < 16384
-    cls = reverb.TimestepDataset if kind == "steps" else reverb.TrajectoryDataset
-    options = {
-        "server_address": address,
-        "table": _tables.TABLE,
-        "max_in_flight_samples_per_worker": (4 if small else 2) * workload.batch,
-        "num_workers_per_iterator": 4 if small else -1,
-    }
-    size = workload.batch
-    if kind == "steps":
-        size *= workload.steps
-        dataset = cls(**options, **_shapes_of_steps(workload))
-    else:
-        dataset = cls.from_table_signature(**options)
+    dataset = reverb.TrajectoryDataset.from_table_signature(
+        server_address=address,
+        table=_tables.TABLE,
+        max_in_flight_samples_per_worker=(4 if small else 2) * workload.batch,
+        num_workers_per_iterator=4 if small else -1,
+    )
     if kind == "map, batch":
         dataset = dataset.map(lambda sample: sample.data)
     batch = dataset.padded_batch if workload.ragged else dataset.batch
-    return iter(batch(size, drop_remainder=True)), size
-
-
-def _shapes_of_steps(workload):
-    import tensorflow as tf
-
-    specs = workload.signature(tf, time_axis=False)
-    return {
-        "dtypes": {name: spec.dtype for name, spec in specs.items()},
-        "shapes": {name: spec.shape for name, spec in specs.items()},
-    }
+    return iter(batch(workload.batch, drop_remainder=True))
 
 
 def side(name: str, workload_name: str, kind: str, port: str = "") -> None:
     workload, server, address = WORKLOADS[workload_name], None, f"localhost:{port}"
     if not port:
         server, address = _samplers.server_in_process(name, workload)
-    iterator, size = batches(_tables.load(name), workload, address, kind)
-    draw = functools.partial(_next, iterator, size)
+    iterator = batches(_tables.load(name), workload, address, kind)
+    draw = functools.partial(_next, iterator, workload.batch)
     _process.answer(lambda seconds: _process.rate(draw, seconds))
     del server
 
@@ -103,7 +83,7 @@ def main() -> int:
         "datasets",
         "TensorFlow datasets",
         options,
-        ("items", "side", "1000 items (steps) / s", "/ dm-reverb"),
+        ("items", "side", "1000 items / s", "/ dm-reverb"),
     )
     for where, required in _BARS.items():
         for workload, kind in options.pick(_FULL, _QUICK):
