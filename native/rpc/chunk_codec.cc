@@ -136,7 +136,7 @@ storage::SequenceRange ReadRange(protozero::pbf_reader reader) {
       case field::sequence_range::kEpisodeId: range.episode_id = reader.get_uint64(); break;
       case field::sequence_range::kStart: range.start = reader.get_int32(); break;
       case field::sequence_range::kEnd: range.end = reader.get_int32(); break;
-      case field::sequence_range::kSparse: range.sparse = reader.get_bool(); break;
+      case field::sequence_range::kSparse: range.sparse = ReadBool(reader); break;
       default: reader.skip();
     }
   }
@@ -187,7 +187,7 @@ absl::StatusOr<storage::ChunkPtr> DecodeChunk(absl::string_view bytes, memory::A
       switch (reader.tag()) {
         case field::chunk_data::kChunkKey: key = reader.get_uint64(); break;
         case field::chunk_data::kSequenceRange: range = ReadRange(reader.get_message()); break;
-        case field::chunk_data::kDeltaEncoded: delta_encoded = reader.get_bool(); break;
+        case field::chunk_data::kDeltaEncoded: delta_encoded = ReadBool(reader); break;
         case field::chunk_data::kData:
           GR_RETURN_IF_ERROR(ReadTensors(reader.get_message(), &tensors));
           break;

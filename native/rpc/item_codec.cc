@@ -73,7 +73,7 @@ ItemMessage::Column ReadColumn(protozero::pbf_reader reader) {
   while (reader.next()) {
     switch (reader.tag()) {
       case field::column::kSlices: column.slices.push_back(ReadSlice(reader.get_message())); break;
-      case field::column::kSqueeze: column.squeeze = reader.get_bool(); break;
+      case field::column::kSqueeze: column.squeeze = ReadBool(reader); break;
       default: reader.skip();
     }
   }
@@ -150,7 +150,7 @@ absl::StatusOr<SampleInfoMessage> DecodeSampleInfo(absl::string_view bytes) {
         case field::sample_info::kItem: info.item = ReadItem(reader.get_message()); break;
         case field::sample_info::kProbability: info.probability = reader.get_double(); break;
         case field::sample_info::kTableSize: info.table_size = reader.get_int64(); break;
-        case field::sample_info::kRateLimited: info.rate_limited = reader.get_bool(); break;
+        case field::sample_info::kRateLimited: info.rate_limited = ReadBool(reader); break;
         default: reader.skip();
       }
     }

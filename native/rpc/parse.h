@@ -43,6 +43,10 @@ void ReadRepeatedUint64(protozero::pbf_reader& reader, Vector* out) {
   }
 }
 
+// The varint standing at `reader`. Its get_bool would read a byte past the end of a message that is
+// cut off behind the field's tag.
+inline bool ReadBool(protozero::pbf_reader& reader) { return reader.get_uint64() != 0; }
+
 // A received message as one run of bytes: the buffer's own if it is one slice, else a copy.
 class FlatMessage {
  public:

@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<SampleEntry>> DecodeSampleResponse(absl::string_view 
               entry.chunks.push_back(ToStringView(inner.get_view()));
               break;
             case field::sample_entry::kEndOfSequence:
-              entry.end_of_sequence = inner.get_bool();
+              entry.end_of_sequence = ReadBool(inner);
               break;
             default: inner.skip();
           }

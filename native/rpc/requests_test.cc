@@ -86,6 +86,13 @@ TEST(Requests, MalformedBytesAreInvalidArguments) {
   EXPECT_TRUE(absl::IsInvalidArgument(DecodeServerInfo(truncated).status()));
 }
 
+TEST(Requests, NothingIsReadPastTheEnd) {
+  const std::string fifo = "\x08\x01";  // In one piece of memory, of which a part is the message.
+  EXPECT_TRUE(DecodeSelectorOptions(fifo).ok());
+  const auto cut = DecodeSelectorOptions(absl::string_view(fifo).substr(0, 1));
+  EXPECT_TRUE(absl::IsInvalidArgument(cut.status())) << cut.status();
+}
+
 TEST(Requests, SurviveRandomBytes) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 50000; ++round) {

@@ -4,6 +4,7 @@
 
 #include "native/base/status.h"
 #include "native/rpc/fields.h"
+#include "native/rpc/parse.h"
 
 namespace gear_reverb::rpc {
 namespace {
@@ -44,7 +45,7 @@ absl::StatusOr<ShapeMessage> ReadShape(protozero::pbf_reader reader) {
         }
         message.shape.push_back(ReadAxis(reader.get_message()));
         break;
-      case field::tensor_shape::kUnknownRank: message.unknown_rank = reader.get_bool(); break;
+      case field::tensor_shape::kUnknownRank: message.unknown_rank = ReadBool(reader); break;
       default: reader.skip();
     }
   }

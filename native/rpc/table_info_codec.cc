@@ -79,13 +79,13 @@ absl::StatusOr<selectors::SelectorOptions> DecodeSelectorOptions(absl::string_vi
     while (reader.next()) {
       switch (reader.tag()) {
         case f::kFifo:
-          if (reader.get_bool()) options = selectors::FifoOptions{};
+          if (ReadBool(reader)) options = selectors::FifoOptions{};
           break;
         case f::kLifo:
-          if (reader.get_bool()) options = selectors::LifoOptions{};
+          if (ReadBool(reader)) options = selectors::LifoOptions{};
           break;
         case f::kUniform:
-          if (reader.get_bool()) options = selectors::UniformOptions{};
+          if (ReadBool(reader)) options = selectors::UniformOptions{};
           break;
         case f::kPrioritized: {
           protozero::pbf_reader inner = reader.get_message();
@@ -105,7 +105,7 @@ absl::StatusOr<selectors::SelectorOptions> DecodeSelectorOptions(absl::string_vi
           bool min_heap = false;
           while (inner.next()) {
             if (inner.tag() == field::heap::kMinHeap) {
-              min_heap = inner.get_bool();
+              min_heap = ReadBool(inner);
             } else {
               inner.skip();
             }
