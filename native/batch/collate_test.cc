@@ -71,7 +71,8 @@ TEST(FlattenTest, NoRoomIsMadeForTextThatMayNotCome) {
   items.push_back(Sampled(1, {Whole({TextChunk(std::vector<absl::string_view>(1000))})}));
   for (uint64_t key = 2; key < 100; ++key)
     items.push_back(Sampled(key, {Whole({TextChunk({""})})}));
-  const auto& pieces = Drawn(std::move(items)).columns[0].pieces;
+  const DrawnBatch batch = Drawn(std::move(items));
+  const auto& pieces = batch.columns[0].pieces;
   EXPECT_LT(pieces.capacity(), 3 * pieces.size());
 }
 
