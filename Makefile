@@ -52,7 +52,7 @@ test-image: build/system
 	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py image
 
 test-import-orders: build/system
-	"$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
+	GEAR_REVERB_ALL_ORDERS=1 "$$(scripts/find_python.sh $(PYTHONS))" scripts/run_suites.py imports
 
 # What needs Reverb beside us is measured only where there is a CPython 3.11.
 bench-core: build/system

@@ -51,7 +51,9 @@ def test_a_session_closes_while_it_waits(our_client, bounded, kind):
         bounded(session.close)
         thread.join(20)
     assert not thread.is_alive()
-    assert isinstance(errors[0], tf.errors.CancelledError)
+    # What prefetches looks at its thread, which may have ended by then, as well as at itself.
+    ends = (tf.errors.OutOfRangeError,) if kind == "prefetched" else ()
+    assert isinstance(errors[0], (tf.errors.CancelledError, *ends))
 
 
 @pytest.mark.parametrize("kind", KINDS)

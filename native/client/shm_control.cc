@@ -7,6 +7,7 @@
 #include "native/base/status.h"
 #include "native/base/timer.h"
 #include "native/client/fork_guard.h"
+#include "native/client/shm_limits.h"
 #include "native/shm/encoding.h"
 #include "native/shm/handshake.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 using shm::MessageType;
 
-// Waiting threads look so often whether they should go on.
-constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
 // A server that takes nothing for so long is taken for dead.
 constexpr absl::Duration kSendTimeout = absl::Seconds(20);
 // Released leases travel with the next request, or by themselves after this.

@@ -9,6 +9,7 @@
 #include "native/base/mutex.h"
 #include "native/base/status.h"
 #include "native/client/fork_guard.h"
+#include "native/client/shm_limits.h"
 #include "native/client/shm_streams.h"
 #include "native/shm/handshake.h"
 #include "native/shm/insert_records.h"
@@ -16,9 +17,6 @@
 
 namespace gear_reverb::client {
 namespace {
-
-// Of the ring. What is in it at a time should stay in the caches of both sides.
-constexpr size_t kRingBytes = size_t{1} << 20;
 
 // Records and payloads on their way into the ring; what has no room yet waits. Thread-compatible.
 class RingWriter {

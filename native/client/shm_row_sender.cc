@@ -11,6 +11,7 @@
 #include "native/base/status.h"
 #include "native/base/timer.h"
 #include "native/client/fork_guard.h"
+#include "native/client/shm_limits.h"
 #include "native/shm/encoding.h"
 #include "native/shm/handshake.h"
 #include "native/shm/insert_records.h"
@@ -18,15 +19,11 @@
 namespace gear_reverb::client {
 namespace {
 
-// What is in the ring at a time should stay in the caches of both sides.
-constexpr size_t kRingBytes = size_t{1} << 20;
 // The server hears of so much at a time, and so copies while this side does.
 constexpr size_t kPublishBytes = size_t{64} << 10;
 // How long to look out for room before going to sleep: the server makes some every few
 // microseconds.
 constexpr auto kPollFor = std::chrono::microseconds(30);
-// A waiting thread looks so often whether it should go on.
-constexpr absl::Duration kLookEvery = absl::Milliseconds(100);
 
 }  // namespace
 

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/codec/testing_util.h"
 
 namespace gear_reverb::codec {
 namespace {
-
-absl::Span<const std::byte> Bytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 absl::StatusOr<std::string> Decompressed(const std::string& stream, size_t size) {
   std::string out(size, '\x5a');

@@ -4,15 +4,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/codec/testing_util.h"
 #include "native/codec/varint.h"
 #include "native/tensor/packed_strings.h"
 
 namespace gear_reverb::codec {
 namespace {
-
-absl::Span<const std::byte> Bytes(const std::string& text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
 
 std::string Packed(const std::vector<std::string>& values) {
   return tensor::PackStrings(std::vector<absl::string_view>(values.begin(), values.end()));

@@ -18,12 +18,10 @@
 #include "gtest/gtest.h"
 #include "native/base/mutex.h"
 #include "native/memory/size_classes.h"
+#include "native/memory/testing_util.h"
 
 namespace gear_reverb::memory {
 namespace {
-
-constexpr size_t kKiB = size_t{1} << 10;
-constexpr size_t kMiB = size_t{1} << 20;
 
 // A block filled with a pattern of its own, so that any overlap or stray write shows.
 struct Filled {

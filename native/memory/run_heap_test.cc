@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/memory/testing_util.h"
 
 namespace gear_reverb::memory {
 namespace {
-
-constexpr size_t kMiB = size_t{1} << 20;
 
 // What the system holds for the memfds of `heap`.
 size_t CommittedBytes(const RunHeap& heap) {

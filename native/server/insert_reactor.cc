@@ -9,14 +9,12 @@
 #include "native/rpc/parse.h"
 #include "native/rpc/requests.h"
 #include "native/server/insert_request.h"
+#include "native/server/limits.h"
 #include "native/server/reactors.h"
 #include "native/service/insert_session.h"
 
 namespace gear_reverb::server {
 namespace {
-
-// Back-pressure: with this many items waiting for the rate limiter no more is read.
-constexpr int kMaxPendingItems = 1000;
 
 // gRPC calls OnReadDone and OnWriteDone one at a time each; the tables confirm from any thread.
 class InsertReactor final : public grpc::ServerGenericBidiReactor,

@@ -13,13 +13,12 @@
 #include "native/rpc/methods.h"
 #include "native/rpc/parse.h"
 #include "native/rpc/requests.h"
+#include "native/server/limits.h"
 #include "native/server/reactors.h"
 
 namespace gear_reverb::server {
 namespace {
 
-// Drawn at a time: what is drawn counts as sampled even if the client goes away.
-constexpr int64_t kMaxDraw = 64;
 // A message is sent when it has grown to this size; one chunk is never split.
 constexpr size_t kMessageBytes = size_t{1} << 20;
 

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/server/limits.h"
 #include "native/server/shm_loans.h"
 #include "native/server/shm_session.h"
 #include "native/shm/control_records.h"
@@ -19,9 +20,6 @@ namespace {
 
 using shm::MessageType;
 
-// Of a request for a stream, drawn at a time: what is drawn counts as sampled even if the client
-// goes away.
-constexpr int64_t kMaxDraw = 64;
 constexpr size_t kMaxRequests = 1024;
 constexpr size_t kMaxLeases = size_t{1} << 20;
 constexpr size_t kMaxLentItems = size_t{1} << 24;

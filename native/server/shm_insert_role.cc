@@ -6,6 +6,7 @@
 #include "native/base/pause.h"
 #include "native/base/status.h"
 #include "native/base/timer.h"
+#include "native/server/limits.h"
 #include "native/server/shm_record_reader.h"
 #include "native/server/shm_session.h"
 #include "native/service/insert_session.h"
@@ -15,8 +16,6 @@
 namespace gear_reverb::server {
 namespace {
 
-// Back-pressure: with this many items waiting for the rate limiter no more is read.
-constexpr int kMaxPendingItems = 1000;
 // Items that go to their table together at most.
 constexpr size_t kItemsAtOnce = 64;
 // After so many bytes another session has its turn.

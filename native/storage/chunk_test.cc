@@ -14,14 +14,14 @@ namespace {
 using tensor::DType;
 using testing::HasSubstr;
 
-ChunkColumn Column(memory::Arena& arena, DType dtype, tensor::Shape shape, size_t bytes) {
+ChunkColumn ColumnOf(memory::Arena& arena, DType dtype, tensor::Shape shape, size_t bytes) {
   return {dtype, std::move(shape), arena.Allocate(bytes).value()};
 }
 
 ChunkColumn StringColumn(memory::Arena& arena, tensor::Shape shape,
                          const std::vector<absl::string_view>& values) {
   const std::string packed = tensor::PackStrings(values);
-  ChunkColumn column = Column(arena, DType::kString, std::move(shape), packed.size());
+  ChunkColumn column = ColumnOf(arena, DType::kString, std::move(shape), packed.size());
   std::memcpy(column.data.data(), packed.data(), packed.size());
   return column;
 }
@@ -44,9 +44,9 @@ class ChunkTest : public testing::Test {
 };
 
 TEST_F(ChunkTest, HoldsItsColumns) {
-  const auto chunk = Create(Column(*arena_, DType::kFloat32, {3, 2}, 24),
+  const auto chunk = Create(ColumnOf(*arena_, DType::kFloat32, {3, 2}, 24),
                             StringColumn(*arena_, {3}, {"a", "", "bcd"}),
-                            Column(*arena_, DType::kInt64, {3, 0, 5}, 0));
+                            ColumnOf(*arena_, DType::kInt64, {3, 0, 5}, 0));
   ASSERT_TRUE(chunk.ok()) << chunk.status();
   EXPECT_EQ((*chunk)->key(), 42);
   EXPECT_EQ((*chunk)->range().end, 3);
@@ -56,7 +56,7 @@ TEST_F(ChunkTest, HoldsItsColumns) {
 }
 
 TEST_F(ChunkTest, TheLastReferenceGivesTheBytesBack) {
-  auto chunk = Create(Column(*arena_, DType::kFloat32, {3, 2}, 24)).value();
+  auto chunk = Create(ColumnOf(*arena_, DType::kFloat32, {3, 2}, 24)).value();
   EXPECT_EQ(arena_->stats().payload_bytes, 24);
   chunk.reset();
   EXPECT_EQ(arena_->stats().payload_bytes, 0);
@@ -64,26 +64,26 @@ TEST_F(ChunkTest, TheLastReferenceGivesTheBytesBack) {
 
 TEST_F(ChunkTest, IllFormedColumnsAreRefused) {
   ExpectRefused(Create(), "no column");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {}, 4)), "column 0 has no axis");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {0, 4}, 0)), "no step");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {-1}, 0)), "no step");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {1, -1}, 0)), "negative");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {2}, 9)), "needs 8 bytes but has 9");
-  ExpectRefused(Create(Column(*arena_, DType::kFloat32, {2}, 4)), "needs 8 bytes but has 4");
-  ExpectRefused(Create(Column(*arena_, DType::kInvalid, {1}, 4)), "unknown type");
-  ExpectRefused(Create(Column(*arena_, static_cast<DType>(99), {1}, 4)), "unknown type");
-  ExpectRefused(Create(Column(*arena_, DType::kUint8, {1, int64_t{1} << 62, 4}, 0)), "too many");
-  ExpectRefused(Create(Column(*arena_, DType::kInt64, {1, int64_t{1} << 61}, 0)), "too many");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {}, 4)), "column 0 has no axis");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {0, 4}, 0)), "no step");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {-1}, 0)), "no step");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {1, -1}, 0)), "negative");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {2}, 9)), "needs 8 bytes but has 9");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kFloat32, {2}, 4)), "needs 8 bytes but has 4");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kInvalid, {1}, 4)), "unknown type");
+  ExpectRefused(Create(ColumnOf(*arena_, static_cast<DType>(99), {1}, 4)), "unknown type");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kUint8, {1, int64_t{1} << 62, 4}, 0)), "too many");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kInt64, {1, int64_t{1} << 61}, 0)), "too many");
   ExpectRefused(
-      Create(Column(*arena_, DType::kUint8, {2}, 2), Column(*arena_, DType::kUint8, {3}, 3)),
+      Create(ColumnOf(*arena_, DType::kUint8, {2}, 2), ColumnOf(*arena_, DType::kUint8, {3}, 3)),
       "column 1 has 3 steps but column 0 has 2");
 }
 
 TEST_F(ChunkTest, IllFormedStringsAreRefused) {
   ExpectRefused(Create(StringColumn(*arena_, {3}, {"a", "b"})), "String tensor");
   ExpectRefused(Create(StringColumn(*arena_, {1}, {"a", "b"})), "String tensor");
-  ExpectRefused(Create(Column(*arena_, DType::kString, {1}, 0)), "String tensor");
-  ExpectRefused(Create(Column(*arena_, DType::kString, {int64_t{1} << 62, 4}, 8)), "too many");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kString, {1}, 0)), "String tensor");
+  ExpectRefused(Create(ColumnOf(*arena_, DType::kString, {int64_t{1} << 62, 4}, 8)), "too many");
 }
 
 TEST_F(ChunkTest, CopyToChunkCopies) {
