@@ -7,6 +7,7 @@
 
 #include "native/cuda/gather.h"
 #include "native/cuda/resources.h"
+#include "native/device/sources.h"
 #include "native/kernels/gather.h"
 
 namespace gear_reverb::cuda {
@@ -14,6 +15,7 @@ namespace {
 
 using device::GatherPlan;
 using device::RowPiece;
+using device::Sources;
 
 class GpuOutput final : public device::Output {
  public:
@@ -80,11 +82,12 @@ class GpuStream final : public device::GatherStream {
     (void)cudaStreamSynchronize(stream_.get());  // Sources and staging are free after this.
   }
 
-  void AddSource(std::shared_ptr<memory::Arena> arena) override {
-    auto segments = gpu_->SegmentsOf(std::move(arena));
-    if (std::find(sources_.begin(), sources_.end(), segments) == sources_.end()) {
-      sources_.push_back(std::move(segments));
-    }
+  void SetSources(std::shared_ptr<device::SegmentSource> memory,
+                  std::shared_ptr<device::DeviceTier> tier) override {
+    std::shared_ptr<device::PinnedSegments> segments;
+    if (memory != nullptr) segments = gpu_->SegmentsOf(std::move(memory));
+    if (tier != nullptr) tier->UseSegments(segments);
+    sources_ = std::make_shared<const Sources>(std::move(tier), std::move(segments));
   }
 
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
@@ -92,7 +95,8 @@ class GpuStream final : public device::GatherStream {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
     Reap();
-    const uint64_t staged_bytes = ToDeviceAddresses(&plan);
+    Sources::Resolved resolved = sources_->Resolve(&plan);
+    const uint64_t staged_bytes = StagingBytes(plan, resolved.not_found);
     const size_t list_bytes = (ListBytes(plan) + 127) / 128 * 128;
     const uint64_t output_bytes = (bytes + 127) / 128 * 128;
 
@@ -101,13 +105,15 @@ class GpuStream final : public device::GatherStream {
     GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(output_bytes + list_bytes));
     GR_ASSIGN_OR_RETURN(Event done, NewEvent());
     auto gathered = std::make_shared<const Event>(std::move(done));
-    Stage(&plan, host.data() + list_bytes);
+    Stage(&plan, resolved.not_found, host.data() + list_bytes);
     for (const Event& event : output.until) {
       GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
     }
 
     const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
-    const GatherWay way = gpu_->choices().For(plan.source_bytes() / pieces);
+    const bool mostly_here = resolved.device_bytes > plan.source_bytes() / 2;
+    const Choices& choices = mostly_here ? gpu_->device_choices() : gpu_->host_choices();
+    const GatherWay way = choices.For(plan.source_bytes() / pieces);
     absl::Status status =
         StartGather(way, plan, output.data(), host.data(), output.data() + output_bytes,
                     gpu_->info().multiprocessors, stream_.get());
@@ -119,20 +125,19 @@ class GpuStream final : public device::GatherStream {
       (void)cudaStreamSynchronize(stream_.get());
       return status;
     }
-    gpu_->Count(plan.source_bytes(), staged_bytes);
-    under_way_.push_back({gathered, std::move(host), std::move(lease)});
+    gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
+    under_way_.push_back(
+        {gathered, std::move(host), std::move(lease), std::move(resolved.copies), sources_});
     return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
   }
 
  private:
-  struct ToStage {
-    size_t piece;
-    uint64_t offset, bytes;
-  };
   struct UnderWay {
     std::shared_ptr<const Event> gathered;
     PinnedPool::Buffer host;
     std::shared_ptr<const void> lease;
+    std::vector<device::DeviceCopyPtr> copies;
+    std::shared_ptr<const Sources> sources;  // What it reads stays registered.
   };
 
   // Gives back what finished gathers used.
@@ -145,43 +150,25 @@ class GpuStream final : public device::GatherStream {
     (void)cudaGetLastError();  // "Not ready" is no error.
   }
 
-  const std::byte* Find(const std::byte* data, uint64_t bytes) const {
-    for (const auto& segments : sources_) {
-      if (const std::byte* const found = segments->Find(data, bytes)) return found;
-    }
-    return nullptr;
+  static uint64_t StagedBytes(const GatherPlan& plan, size_t piece) {
+    return (plan.piece_bytes(piece) + 15) / 16 * 16;
   }
 
-  // Gives pieces their addresses on the device, but for those that are not registered: these are
-  // put down in to_stage_. The bytes to be staged.
-  uint64_t ToDeviceAddresses(GatherPlan* plan) {
-    uint64_t staged_bytes = 0;
-    to_stage_.clear();
-    for (const device::Row& row : plan->rows()) {
-      uint64_t begin = 0;
-      for (uint32_t i = 0; i < row.pieces; ++i) {
-        RowPiece& piece = plan->mutable_piece(row.first_piece + i);
-        const uint64_t bytes = piece.end - begin;
-        begin = piece.end;
-        const std::byte* const registered = Find(piece.data, bytes);
-        if (registered != nullptr) {
-          piece.data = registered;
-        } else {
-          to_stage_.push_back({row.first_piece + i, staged_bytes, bytes});
-          staged_bytes += (bytes + 15) / 16 * 16;
-        }
-      }
-    }
-    return staged_bytes;
+  static uint64_t StagingBytes(const GatherPlan& plan, const std::vector<size_t>& to_stage) {
+    uint64_t bytes = 0;
+    for (const size_t piece : to_stage) bytes += StagedBytes(plan, piece);
+    return bytes;
   }
 
   // Copies what is to be staged to `staging`, and has the plan read it there.
-  void Stage(GatherPlan* plan, std::byte* staging) {
+  static void Stage(GatherPlan* plan, const std::vector<size_t>& to_stage, std::byte* staging) {
     std::vector<kernels::Copy> copies;
-    for (const ToStage& from : to_stage_) {
-      RowPiece& piece = plan->mutable_piece(from.piece);
-      copies.push_back({piece.data, staging + from.offset, from.bytes});
-      piece.data = staging + from.offset;
+    copies.reserve(to_stage.size());
+    for (const size_t index : to_stage) {
+      RowPiece& piece = plan->mutable_piece(index);
+      copies.push_back({piece.data, staging, plan->piece_bytes(index)});
+      piece.data = staging;
+      staging += StagedBytes(*plan, index);
     }
     kernels::Gather(copies);
   }
@@ -190,9 +177,8 @@ class GpuStream final : public device::GatherStream {
   const Stream stream_;
   const std::shared_ptr<DevicePool> outputs_;
   const std::shared_ptr<PinnedPool> staging_;
-  std::vector<std::shared_ptr<device::PinnedSegments>> sources_;
+  std::shared_ptr<const Sources> sources_ = std::make_shared<const Sources>();
   std::deque<UnderWay> under_way_;
-  std::vector<ToStage> to_stage_;
 };
 
 }  // namespace

@@ -113,11 +113,11 @@ GatherWay Choices::For(uint64_t mean_piece_bytes) const {
   return GatherWay::kLanes;
 }
 
-absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors) {
+absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors) {
   constexpr int kRepeats = 3;
   Choices choices = UnmeasuredChoices();
-  GR_ASSIGN_OR_RETURN(choices.link_bytes_per_second,
-                      MeasureLargeCopy(Place::kPinnedHost, kMeasuredBytes, kRepeats));
+  GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
+                      MeasureLargeCopy(place, kMeasuredBytes, kRepeats));
   for (size_t i = 0; i < choices.classes.size(); ++i) {
     const GatherShape shape{kMeasuredBytes / kPieceOfClass[i], 1, kPieceOfClass[i]};
     device::ClassChoice& choice = choices.classes[i];
@@ -125,10 +125,10 @@ absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;
       if (way == GatherWay::kEngine && i < kEngineFromClass) continue;
       GR_ASSIGN_OR_RETURN(const double rate,
-                          MeasureWay(way, Place::kPinnedHost, shape, kRepeats, multiprocessors));
+                          MeasureWay(way, place, shape, kRepeats, multiprocessors));
       if (rate <= choice.bytes_per_second) continue;
       choice.bytes_per_second = rate;
-      choice.of_link = rate / choices.link_bytes_per_second;
+      choice.of_copy = rate / choices.copy_bytes_per_second;
       choice.way = Name(way);
       choices.ways[i] = way;
     }
