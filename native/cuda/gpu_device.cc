@@ -107,6 +107,7 @@ std::shared_ptr<device::PinnedSegments> GpuDevice::SegmentsOf(
     auto segments = known.lock();
     if (segments != nullptr && segments->source().memory() == source->memory()) return segments;
   }
+  source->PreferNode(info_.numa_node);
   auto segments = std::make_shared<device::PinnedSegments>(
       std::move(source), std::make_shared<CudaRegistrar>(info_.index, info_.registers_read_only),
       budget_);

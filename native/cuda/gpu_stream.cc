@@ -9,6 +9,7 @@
 #include "native/cuda/resources.h"
 #include "native/device/sources.h"
 #include "native/kernels/gather.h"
+#include "native/memory/numa.h"
 
 namespace gear_reverb::cuda {
 namespace {
@@ -101,7 +102,7 @@ class GpuStream final : public device::GatherStream {
     const uint64_t output_bytes = (bytes + 127) / 128 * 128;
 
     // Host: the list, then what is staged. Device: the output, then the list.
-    GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, staging_->Take(list_bytes + staged_bytes));
+    GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, TakeStaging(list_bytes + staged_bytes));
     GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(output_bytes + list_bytes));
     GR_ASSIGN_OR_RETURN(Event done, NewEvent());
     auto gathered = std::make_shared<const Event>(std::move(done));
@@ -148,6 +149,11 @@ class GpuStream final : public device::GatherStream {
       under_way_.pop_front();
     }
     (void)cudaGetLastError();  // "Not ready" is no error.
+  }
+
+  absl::StatusOr<PinnedPool::Buffer> TakeStaging(uint64_t bytes) {
+    const memory::NodeOfThread near(gpu_->info().numa_node);
+    return staging_->Take(bytes);
   }
 
   static uint64_t StagedBytes(const GatherPlan& plan, size_t piece) {

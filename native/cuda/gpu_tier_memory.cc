@@ -7,6 +7,7 @@
 
 #include "native/base/mutex.h"
 #include "native/cuda/resources.h"
+#include "native/memory/numa.h"
 
 namespace gear_reverb::cuda {
 namespace {
@@ -69,7 +70,9 @@ class GpuTierMemory final : public device::TierMemory {
   };
 
   absl::Status Start(absl::Span<const kernels::Copy> copies, device::PinnedSegments* segments) {
-    if (stream_.get() == nullptr) GR_ASSIGN_OR_RETURN(stream_, NewStream());
+    if (stream_.get() == nullptr) {
+      GR_ASSIGN_OR_RETURN(stream_, NewStream());
+    }
     for (const kernels::Copy& copy : copies) {
       if (segments != nullptr && segments->Find(copy.source, copy.bytes) != nullptr) {
         GR_RETURN_IF_ERROR(Send(copy.source, copy.destination, copy.bytes));
@@ -104,6 +107,7 @@ class GpuTierMemory final : public device::TierMemory {
     Staging& staging = staging_[turn_];
     if (staging.memory.get() == nullptr) {
       GR_ASSIGN_OR_RETURN(staging.sent, NewEvent());
+      const memory::NodeOfThread near(gpu_->info().numa_node);
       GR_ASSIGN_OR_RETURN(staging.memory, NewPinnedMemory(kStagingBytes));
       return absl::OkStatus();
     }

@@ -20,6 +20,8 @@ class SegmentSource {
   // From now on no page of a segment goes back to the system: what a device reads there must stay
   // where it is. May wait for another process, for a bounded time.
   virtual absl::Status Keep() = 0;
+  // Where segments to come should lie; see memory/numa.h.
+  virtual void PreferNode(int) {}
   // Those that there are now.
   virtual std::vector<memory::SegmentView> segments() const = 0;
   // Whether this process may only read them.
@@ -35,6 +37,7 @@ class ArenaSource final : public SegmentSource {
     return absl::OkStatus();
   }
   std::vector<memory::SegmentView> segments() const override { return arena_->segments(); }
+  void PreferNode(int node) override { arena_->PreferNode(node); }
   bool read_only() const override { return false; }
 
  private:
