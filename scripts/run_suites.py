@@ -9,7 +9,6 @@ library alone.
 """
 
 import argparse
-import dataclasses
 import os
 import pathlib
 import shutil
@@ -20,6 +19,8 @@ import time
 import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+
+from suite_counts import Counts, read_junit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
@@ -37,25 +38,6 @@ SANITIZER_OPTIONS = {
 }
 
 
-@dataclasses.dataclass
-class Counts:
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-    def add(self, other: "Counts") -> None:
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-        self.notes += other.notes
-
-    def fail(self, note: str) -> "Counts":
-        self.failed += 1
-        self.notes.append(note)
-        return self
-
-
 def run(command: list, **env: str) -> int:
     """Runs a command with its output shown; the status."""
     command = [str(part) for part in command]
@@ -68,19 +50,6 @@ def fresh_reports(name: str) -> pathlib.Path:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     return directory
-
-
-def read_junit(path: pathlib.Path) -> Counts:
-    """Counts the cases of a JUnit file as pytest, GoogleTest and CTest write it."""
-    counts = Counts()
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            counts.failed += 1
-        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
-            counts.skipped += 1
-        else:
-            counts.passed += 1
-    return counts
 
 
 # ---- native ----
@@ -306,6 +275,7 @@ def main() -> int:
         total.add(counts)
         row = f"{counts.passed:>8}{counts.failed:>8}{counts.skipped:>9}"
         table.append(f"{name:<10}{row}{time.monotonic() - start:>9.0f}")
+        print(table[-1], flush=True)
         table += [f"{'':<10}  {note}" for note in counts.notes]
     print("\n" + "\n".join(table))
     closing = f"{total.passed} passed, {total.failed} failed"
