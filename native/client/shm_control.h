@@ -33,8 +33,8 @@ struct ShmPeer {
   const bool forced;
   shm::SegmentMap segments;
   std::atomic<uint32_t> features{0};  // As its last welcome said.
-  std::atomic<bool> gone{false};     // The server is no longer there.
-  std::atomic<bool> refused{false};  // It is, but cannot share its memory with this process.
+  std::atomic<bool> gone{false};      // The server is no longer there.
+  std::atomic<bool> refused{false};   // It is, but cannot share its memory with this process.
 };
 
 // Thread-compatible, but leases may be released by any thread.

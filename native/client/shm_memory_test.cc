@@ -58,16 +58,15 @@ class OneSegmentServer {
         std::string body;
         shm::Encoder(&body).Put(uint32_t{7});
         const shm::UniqueFd read_only = *shm::OpenReadOnly(memory_.get());
-        ASSERT_TRUE(connection.socket
-                        .Send(shm::MakeFrame(MessageType::kSegment, body), read_only.get())
-                        .ok());
+        ASSERT_TRUE(
+            connection.socket.Send(shm::MakeFrame(MessageType::kSegment, body), read_only.get())
+                .ok());
         ASSERT_TRUE(connection.socket.Send(welcome_).ok());
       } else if ((*frame)->type == MessageType::kKeepMemory) {
         ++asked;
-        ASSERT_TRUE(
-            connection.socket
-                .Send(shm::MakeFrame(MessageType::kMemoryKept, shm::EncodeStatus(kept_)))
-                .ok());
+        ASSERT_TRUE(connection.socket
+                        .Send(shm::MakeFrame(MessageType::kMemoryKept, shm::EncodeStatus(kept_)))
+                        .ok());
       }
     }
   }
@@ -104,8 +103,7 @@ struct RegisteredClient {
         budget(std::make_shared<device::RegistrationBudget>(limit)) {
     connection = *ShmConnection::Connect(server.name, std::string(16, 't'), nullptr, true,
                                          absl::Now() + absl::Seconds(20));
-    segments =
-        std::make_unique<device::PinnedSegments>(connection->memory(), registrar, budget);
+    segments = std::make_unique<device::PinnedSegments>(connection->memory(), registrar, budget);
     segments->WaitUntilTried();
   }
 
@@ -124,8 +122,7 @@ TEST(ShmMemoryTest, TheServersSegmentsAreRegisteredOnceItKeepsThem) {
   EXPECT_EQ(f.budget->last_error(), "");
   const auto segments = f.connection->memory()->segments();
   ASSERT_EQ(segments.size(), 1u);
-  EXPECT_EQ(f.segments->Find(segments[0].base + 5, 100),
-            segments[0].base + 5 + (size_t{1} << 40));
+  EXPECT_EQ(f.segments->Find(segments[0].base + 5, 100), segments[0].base + 5 + (size_t{1} << 40));
   // What was registered stays mapped until it no longer is, whatever becomes of the connection.
   f.connection = nullptr;
   f.segments = nullptr;

@@ -139,8 +139,8 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index) {
     return UnmeasuredChoices();
   };
   Choices from_host = choose(Place::kPinnedHost), from_device = choose(Place::kDevice);
-  auto made = std::make_shared<GpuDevice>(infos[index], std::move(from_host), std::move(from_device),
-                                          std::move(error));
+  auto made = std::make_shared<GpuDevice>(infos[index], std::move(from_host),
+                                          std::move(from_device), std::move(error));
   open.gpus.push_back(made);
   return made;
 }

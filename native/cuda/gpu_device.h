@@ -19,8 +19,7 @@ namespace gear_reverb::cuda {
 class CudaRegistrar final : public device::Registrar {
  public:
   CudaRegistrar(int gpu, bool takes_read_only) : gpu_(gpu), takes_read_only_(takes_read_only) {}
-  absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes,
-                                            bool read_only) override;
+  absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes, bool read_only) override;
   void Unregister(std::byte* base) override;
 
  private:

@@ -28,7 +28,7 @@ absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats
 // The fastest way from one place per class of the mean piece, of those that the GPU has.
 struct Choices {
   std::vector<device::ClassChoice> classes;
-  std::vector<GatherWay> ways;  // By class.
+  std::vector<GatherWay> ways;       // By class.
   double copy_bytes_per_second = 0;  // Of one large copy from there.
 
   GatherWay For(uint64_t mean_piece_bytes) const;

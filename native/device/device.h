@@ -62,7 +62,7 @@ struct DeviceStats {
   std::vector<ClassChoice> choices;  // From host memory.
   double copy_bytes_per_second = 0;  // Of a large copy within the device's memory; 0: not measured.
   std::vector<ClassChoice> device_choices;  // From there.
-  std::string choices_error;  // Why nothing could be measured; "" if it could.
+  std::string choices_error;                // Why nothing could be measured; "" if it could.
 
   uint64_t batches = 0;
   uint64_t gathered_bytes = 0;  // Of sources, padding not counted.

@@ -8,8 +8,8 @@
 namespace gear_reverb::device {
 namespace {
 
-// Copies that find no room in one pass before it gives up for now.
-constexpr int kMaxMisfits = 16;
+// Columns that find no room in one pass before it gives up for now.
+constexpr int kMaxMisfits = 256;
 // What is let go under one hold of the lock.
 constexpr size_t kDropAtOnce = 1024;
 
@@ -33,20 +33,21 @@ class DeviceTier::Worker {
       more_ = CopySome();
       base::MutexLock lock(&state_->mutex);
       state_->stats.resident_bytes = bytes_[kResident];
-      state_->stats.waiting_bytes = bytes_[kWaiting];
-      state_->stats.overflow_bytes = bytes_[kOverflow] + bytes_[kFailed];
+      // What is wanted waits for the next pass, or for room.
+      state_->stats.waiting_bytes = more_ ? bytes_[kWanted] : 0;
+      state_->stats.overflow_bytes = bytes_[kFailed] + (more_ ? 0 : bytes_[kWanted]);
     }
   }
 
  private:
-  // Where a column is. Those that wait or overflow are in `wanted_`, too.
-  enum Where { kWaiting, kOverflow, kResident, kFailed };
+  // Where a column is. One that is wanted is in `wanted_`, too.
+  enum Where { kWanted, kResident, kFailed };
   using Wanted = std::list<const std::byte*>;
   struct Column {
     storage::ChunkPtr chunk;  // Keeps the column's address its own.
     uint64_t bytes = 0;
     uint64_t references = 0;  // Of slices of items.
-    Where where = kWaiting;
+    Where where = kWanted;
     Wanted::iterator wanted;
   };
 
@@ -93,7 +94,7 @@ class DeviceTier::Worker {
           counted.chunk = slice.chunk;
           counted.bytes = source.data.size();
           counted.wanted = wanted_.insert(wanted_.end(), block);
-          bytes_[kWaiting] += counted.bytes;
+          bytes_[kWanted] += counted.bytes;
         }
         counted.references += change;
         if (counted.references == 0) unused_.push_back(block);
@@ -120,7 +121,7 @@ class DeviceTier::Worker {
         if (found == columns_.end() || found->second.references > 0) continue;
         Column& column = found->second;
         bytes_[column.where] -= column.bytes;
-        if (column.where == kWaiting || column.where == kOverflow) wanted_.erase(column.wanted);
+        if (column.where == kWanted) wanted_.erase(column.wanted);
         if (auto copy = state_->copies.extract(found->first)) {
           copies.push_back(std::move(copy.mapped()));
         }
@@ -136,14 +137,15 @@ class DeviceTier::Worker {
     std::vector<kernels::Copy> copies;
     std::vector<std::pair<const std::byte*, DeviceCopyPtr>> placed;
     uint64_t bytes = 0;
+    uint64_t too_large = UINT64_MAX;
     int misfits = 0;
     for (size_t n = wanted_.size(); n > 0 && bytes < kPassBytes && misfits < kMaxMisfits; --n) {
       const std::byte* const block = wanted_.front();
       Column& column = columns_.find(block)->second;
-      std::byte* const data = state_->Allocate(column.bytes);
+      std::byte* const data = column.bytes < too_large ? state_->Allocate(column.bytes) : nullptr;
       if (data == nullptr) {
         ++misfits;
-        Move(column, kOverflow);
+        too_large = std::min(too_large, column.bytes);
         wanted_.splice(wanted_.end(), wanted_, wanted_.begin());
         continue;
       }
@@ -172,7 +174,7 @@ class DeviceTier::Worker {
   absl::flat_hash_map<const std::byte*, Column> columns_;  // By their bytes' address.
   Wanted wanted_;
   std::vector<const std::byte*> unused_;
-  uint64_t bytes_[4] = {};  // Of columns, by where they are.
+  uint64_t bytes_[3] = {};  // Of columns, by where they are.
 };
 
 DeviceTier::DeviceTier(std::string table, std::shared_ptr<TierMemory> memory, TierOptions options)

@@ -64,12 +64,11 @@ class FakeTierMemory final : public TierMemory {
   int copied_ = 0;
 };
 
-const std::byte* BlockOf(const storage::ChunkPtr& chunk) {
-  return chunk->columns()[0].data.data();
-}
+const std::byte* BlockOf(const storage::ChunkPtr& chunk) { return chunk->columns()[0].data.data(); }
 
 struct TierFixture {
-  explicit TierFixture(TierOptions options = {}, int64_t max_size = 100) : table(TableOf(max_size)) {
+  explicit TierFixture(TierOptions options = {}, int64_t max_size = 100)
+      : table(TableOf(max_size)) {
     options.retry_after = absl::ZeroDuration();
     tier = std::make_shared<DeviceTier>("t", memory, options);
     table->Attach(tier);

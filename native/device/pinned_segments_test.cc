@@ -45,7 +45,8 @@ class FakeRegistrar : public Registrar {
 
 struct Fixture {
   explicit Fixture(uint64_t limit = 1 << 30)
-      : budget(std::make_shared<RegistrationBudget>(limit)), segments(std::make_shared<ArenaSource>(arena), registrar, budget) {}
+      : budget(std::make_shared<RegistrationBudget>(limit)),
+        segments(std::make_shared<ArenaSource>(arena), registrar, budget) {}
 
   static const std::byte* OnDevice(const memory::Block& block) {
     return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(block.data()) +

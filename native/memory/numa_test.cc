@@ -103,16 +103,16 @@ TEST(TopologyTest, ThisMachineHasANodeOrSaysNothing) {
 int PolicyOf(void* page) {
   int mode = -1;
   unsigned long mask[16] = {};
-  const long failed = syscall(SYS_get_mempolicy, &mode, mask, 1024, page,
-                              page == nullptr ? 0 : MPOL_F_ADDR);
+  const long failed =
+      syscall(SYS_get_mempolicy, &mode, mask, 1024, page, page == nullptr ? 0 : MPOL_F_ADDR);
   return failed == 0 ? mode : -1;
 }
 
 TEST(NumaTest, MemoryAndThreadsPreferTheNode) {
   if (PolicyOf(nullptr) < 0) GTEST_SKIP() << "the system has no memory policies";
   const int node = Topology().Nodes().front();
-  void* const pages = mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                           -1, 0);
+  void* const pages =
+      mmap(nullptr, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   PlaceOnNode(pages, 1 << 20, kAnyNode);
   EXPECT_EQ(PolicyOf(pages), MPOL_DEFAULT);
   PlaceOnNode(pages, 1 << 20, node);

@@ -104,7 +104,8 @@ absl::StatusOr<PageRun*> RunHeap::AddSegment(size_t pages) {
   }
   // Memory that cannot be shared is better than none.
   if (!segment.ok() && shareable_) {
-    segment = Segment::Map(next_segment_, std::max(pages, segment_pages_) * kPageBytes, false, node_);
+    segment =
+        Segment::Map(next_segment_, std::max(pages, segment_pages_) * kPageBytes, false, node_);
   }
   if (!segment.ok()) return segment.status();
   ++next_segment_;

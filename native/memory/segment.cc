@@ -50,7 +50,7 @@ T* Calloc(size_t count) {
 void Segment::FreeDeleter::operator()(void* memory) const { std::free(memory); }
 
 absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(uint32_t id, size_t bytes, bool shareable,
-                                                       int node) {
+                                                      int node) {
   if (bytes > SIZE_MAX / 2) {
     errno = ENOMEM;
     return Refused("mmap", bytes);

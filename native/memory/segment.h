@@ -48,7 +48,8 @@ struct PageRun final : BlockHome {
 class Segment {
  public:
   // Maps `bytes` (rounded up to what the system maps), all untouched and in one run that is not
-  // free, on a memory node if one is given. Costs no memory before it is touched. RESOURCE_EXHAUSTED when the system refuses.
+  // free, on a memory node if one is given. Costs no memory before it is touched.
+  // RESOURCE_EXHAUSTED when the system refuses.
   static absl::StatusOr<std::unique_ptr<Segment>> Map(uint32_t id, size_t bytes, bool shareable,
                                                       int node = kAnyNode);
   ~Segment();
