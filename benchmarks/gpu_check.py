@@ -250,7 +250,7 @@ def gathers_through_the_tier(device: str, out: str, copy_rate: float) -> list[di
     # (workload, batch, items): each batch is large, and the table some times as large.
     for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
         if device == "cpu":  # To prove the steps.
-            batch, items = batch // 16, items // 16
+            batch, items = batch // 16, items // 4
         widths = [row_bytes for row_bytes, _ in WORKLOADS[name]]
         with tier_sampler(device, out, batch, items, widths) as (sampler, tier):
             for _ in range(3):
@@ -270,7 +270,8 @@ def gathers_through_the_tier(device: str, out: str, copy_rate: float) -> list[di
         if copy_rate:
             result["of_copy"] = rate / copy_rate
         results.append(result)
-        print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s {result.get('of_copy', 0):.2f} of copy")
+        of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
+        print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s{of_copy}")
     return results
 
 

@@ -98,12 +98,12 @@ def test_evictions_make_room(serve):
         assert settled(sampler, 200)["resident_bytes"] == 200
         insert_rows(client, 20, first=5)
         assert settled(sampler, 200)["resident_bytes"] == 200
-        assert min(next(sampler).data.min() for _ in range(4)) >= 0
+        assert min(next(sampler).data[0].min() for _ in range(4)) >= 0
         client.reset("t")
         assert settled(sampler, 0)["resident_bytes"] == 0
         insert_rows(client, 1, first=77)
         for batch in sampler:
-            if (batch.data == 77_000 + np.arange(10)).all():
+            if (batch.data[0] == 77_000 + np.arange(10)).all():
                 break
 
 
@@ -124,7 +124,7 @@ def test_a_checkpoint_does_not_know_of_tiers(tmp_path):
     for placement in ("device", "host"):
         server, client = start(placement=placement)
         with client.batch_sampler("t", 64, device="cpu") as sampler:
-            assert set(next(sampler).data[:, 0]) == {0, 1000, 2000, 3000}
+            assert set(next(sampler).data[0][:, 0]) == {0, 1000, 2000, 3000}
             if placement == "device":
                 settled(sampler, 160)
         server.stop()
@@ -156,7 +156,7 @@ def test_a_batch_sampler_may_stand_while_its_server_stops():
         batch = next(sampler)
         server.stop()
         del server
-        assert set(batch.data[:, 0]) <= {0, 1000, 2000}
+        assert set(batch.data[0][:, 0]) <= {0, 1000, 2000}
 
 
 def test_the_tier_is_the_parents_after_a_fork(serve):
@@ -176,7 +176,7 @@ def test_a_client_over_grpc_has_no_tier(serve, monkeypatch):
     insert_rows(client, 2)
     with client.batch_sampler("t", 4, device="cpu") as sampler:
         before = sampler.device_stats()["device_bytes"]
-        assert set(next(sampler).data[:, 0]) <= {0, 1000}
+        assert set(next(sampler).data[0][:, 0]) <= {0, 1000}
         assert sampler.device_stats()["device_bytes"] == before
 
 

@@ -38,6 +38,22 @@ TEST(TiersTest, ATierGoesWithItsTable) {
   EXPECT_TRUE(device->stats().tiers.empty());
 }
 
+TEST(TiersTest, TablesThatShareAChunkHaveACopyEach) {
+  const auto device = NewCpuDevice();
+  const std::shared_ptr<table::Table> tables[] = {TableOf(5, {true, 0}), TableOf(5, {true, 0})};
+  const auto chunk = Int32Chunk({1, 2, 3});
+  const std::byte* const block = chunk->columns()[0].data.data();
+  for (const auto& table : tables) {
+    ASSERT_TRUE(table->InsertOrAssign({1, 1.0, 0, UINT32_MAX, {}, ItemOf({chunk})}).ok());
+    device->TierOf(table)->WaitUntilSettled();
+  }
+  EXPECT_NE(device->TierOf(tables[0])->Find(block), device->TierOf(tables[1])->Find(block));
+  tables[0]->Reset();
+  device->TierOf(tables[0])->WaitUntilSettled();
+  EXPECT_EQ(device->TierOf(tables[0])->Find(block), nullptr);
+  EXPECT_NE(device->TierOf(tables[1])->Find(block), nullptr);
+}
+
 // A gather through the tier, against one without.
 void ExpectEqualBatch(const batch::DrawnBatch& drawn, GatherStream& stream) {
   const auto layout = batch::Plan(drawn, batch::Ragged::kPack, size_t{1} << 30);
