@@ -20,6 +20,7 @@ import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 
+import building_ahead
 from suite_counts import Counts, read_junit
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -31,6 +32,8 @@ ADAPTERS = {"torch": "tests/test_torch_adapter.py", "jax": "tests/test_jax_adapt
 # Suites that run only where they are named.
 ON_REQUEST = {"image"}
 
+# The suites of native tests, each with its build, and what everything is built with there.
+SANITIZERS = {"native": "", "asan": "address,undefined", "tsan": "thread"}
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
@@ -66,19 +69,19 @@ def without_address_randomization() -> list[str]:
     return []
 
 
-def native(name: str, build: str, sanitize: str) -> Counts:
-    directory = ROOT / "build" / build
+def native(name: str) -> Counts:
+    sanitized = bool(SANITIZERS[name])
+    if sanitized:
+        building_ahead.wait()  # What went wrong there comes out now.
+    directory = ROOT / "build" / name
     reports = fresh_reports(name)
-    configure = ["cmake", "-S", ROOT, "-B", directory, "-G", "Ninja", "-DGEAR_REVERB_TESTS=ON"]
-    if run([*configure, f"-DGEAR_REVERB_SANITIZE={sanitize}"]) or run(
-        ["cmake", "--build", directory]
-    ):
+    if any(map(run, building_ahead.commands(name, SANITIZERS[name]))):
         return Counts().fail("the build failed")
     programs = reports / "ctest.xml"
     # Race detection wants real concurrency of one program rather than of many.
-    jobs = 1 if sanitize else os.cpu_count()
+    jobs = 1 if sanitized else os.cpu_count()
     status = run(
-        [*(without_address_randomization() if sanitize else [])]
+        [*(without_address_randomization() if sanitized else [])]
         + ["ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error"]
         + [f"--parallel={jobs}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
         GTEST_OUTPUT=f"xml:{reports}/",
@@ -237,14 +240,14 @@ def install() -> Counts:
 
 def main() -> int:
     suites: dict[str, Callable[[], Counts]] = {
-        "native": lambda: native("native", "native", ""),
+        "native": lambda: native("native"),
         "python": python,
         "compat": compat,
         "acme": acme,
         "imports": imports,
         "adapters": adapters,
-        "asan": lambda: native("asan", "asan", "address,undefined"),
-        "tsan": lambda: native("tsan", "tsan", "thread"),
+        "asan": lambda: native("asan"),
+        "tsan": lambda: native("tsan"),
         "pythons": lambda: pythons(options.pythons.split(",")),
         "install": install,
         "checks": checks,
@@ -264,7 +267,10 @@ def main() -> int:
     summary.unlink(missing_ok=True)
     total = Counts()
     table = [f"{'suite':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}"]
-    for name in options.suites or (name for name in suites if name not in ON_REQUEST):
+    names = options.suites or [name for name in suites if name not in ON_REQUEST]
+    later = {name: SANITIZERS[name] for name in names[1:] if SANITIZERS.get(name)}
+    building_ahead.start(later, ROOT, REPORTS / "building_ahead.log")
+    for name in names:
         print(f"\n==== {name} ====", flush=True)
         start = time.monotonic()
         try:
