@@ -170,6 +170,29 @@ def test_the_tier_is_the_parents_after_a_fork(serve):
         settled(sampler, 240)
 
 
+def test_a_table_may_end_in_a_child(serve):
+    """The tier's thread is not there, and what it was doing is undone for ever."""
+    tables = [device_table(name="forked")]
+    server = gear_reverb.Server(tables)
+    client = server.localhost_client()
+    client.insert_batch("forked", [np.zeros((10, 5), np.float32)], 1.0)
+    with client.batch_sampler("forked", 3, device="cpu") as sampler:
+        next(sampler)
+    server.stop()
+    del server, client, sampler
+
+    def end_table():
+        tables.clear()
+        gc.collect()
+
+    assert in_child(end_table) == 0
+    end_table()
+    client = serve()
+    with client.batch_sampler("t", 1, device="cpu") as sampler:
+        names = [tier["table"] for tier in sampler.device_stats()["tiers"]]
+    assert "forked" not in names  # It did end.
+
+
 def test_a_client_over_grpc_has_no_tier(serve, monkeypatch):
     monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", "grpc")
     client = serve(device_table())
