@@ -37,13 +37,15 @@ inline std::vector<int32_t> ValuesOf(const Batch& batch) {
 class BatchSamplerTest : public ::testing::Test {
  protected:
   void Start(int32_t max_times_sampled = 1,
-             selectors::SelectorOptions sampler = selectors::FifoOptions{}) {
+             selectors::SelectorOptions sampler = selectors::FifoOptions{},
+             table::Placement placement = {}) {
     table::TableOptions options;
     options.name = "t";
     options.sampler = sampler;
     options.remover = selectors::FifoOptions{};
     options.max_size = 1000;
     options.max_times_sampled = max_times_sampled;
+    options.placement = placement;
     options.rate_limiter = {1, 1, -1e9, 1e9};
     service_ =
         *service::ReplayService::Create({*table::Table::Create(std::move(options))}, nullptr);

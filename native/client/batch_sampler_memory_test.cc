@@ -1,4 +1,4 @@
-// Batch samplers where memory runs out.
+// Batch samplers and memory: where it runs out, and what a device is told of it.
 #include <cstring>
 #include <new>
 #include <vector>
@@ -123,6 +123,73 @@ TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   sampler->Close();
   EXPECT_EQ(unused(), 3);
+}
+
+// A device that notes where it is told that pieces lie.
+struct TwinWithNotes final : device::Device {
+  absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  device::DeviceStats stats() const override { return twin->stats(); }
+  std::shared_ptr<device::DeviceTier> TierOf(const std::shared_ptr<table::Table>& table) override {
+    return twin->TierOf(table);
+  }
+
+  const std::shared_ptr<device::Device> twin = device::NewCpuDevice();
+  std::vector<const void*> memories;
+  std::vector<std::shared_ptr<device::DeviceTier>> tiers;
+};
+
+class NotedStream final : public device::GatherStream {
+ public:
+  NotedStream(TwinWithNotes* notes, std::unique_ptr<device::GatherStream> twin)
+      : notes_(*notes), twin_(std::move(twin)) {}
+  void SetSources(std::shared_ptr<device::SegmentSource> memory,
+                  std::shared_ptr<device::DeviceTier> tier) override {
+    notes_.memories.push_back(memory->memory());
+    notes_.tiers.push_back(tier);
+    twin_->SetSources(std::move(memory), std::move(tier));
+  }
+  absl::StatusOr<std::shared_ptr<device::Output>> Gather(
+      device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
+    return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+
+ private:
+  TwinWithNotes& notes_;
+  const std::unique_ptr<device::GatherStream> twin_;
+};
+
+absl::StatusOr<std::unique_ptr<device::GatherStream>> TwinWithNotes::NewStream(size_t kept) {
+  return std::make_unique<NotedStream>(this, *twin->NewStream(kept));
+}
+
+TEST_F(BatchSamplerTest, ADeviceIsToldWhereTheServersMemoryIsAndOfANewServersToo) {
+  const auto device = std::make_shared<TwinWithNotes>();
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 2;
+  options.request.max_bytes = kNoLimit;
+  options.device = device;
+  std::vector<const void*> arenas;
+  std::vector<std::shared_ptr<device::DeviceTier>> tiers;
+  const auto start = [&](bool on_device) {
+    Start(1, selectors::FifoOptions{}, {on_device, 0});
+    InsertMany(0, 4);
+    arenas.push_back(service_->shared_arena().get());
+    tiers.push_back(device->TierOf(service_->tables()[0]));
+  };
+  start(/*on_device=*/true);
+  const auto first = service_;  // Its arena's address stays its own.
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  ASSERT_TRUE(sampler->Next(Late()).ok());
+  ASSERT_TRUE(sampler->Next(Late()).ok());
+  first->Stop();
+  start(/*on_device=*/false);
+  ASSERT_TRUE(sampler->Next(Late()).ok());
+  sampler->Close();
+  EXPECT_THAT(device->memories, ::testing::ElementsAreArray(arenas));
+  EXPECT_THAT(device->tiers, ::testing::ElementsAreArray(tiers));
+  EXPECT_NE(tiers[0], nullptr);
+  EXPECT_EQ(tiers[1], nullptr);
 }
 
 }  // namespace
