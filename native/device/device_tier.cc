@@ -10,6 +10,8 @@ namespace {
 
 // Columns that find no room in one pass before it gives up for now.
 constexpr int kMaxMisfits = 256;
+// Look-ups whose cache misses are to overlap.
+constexpr size_t kLookUpAtOnce = 32;
 // What is let go under one hold of the lock.
 constexpr size_t kDropAtOnce = 1024;
 
@@ -227,9 +229,28 @@ void DeviceTier::OnReset() {
 }
 
 DeviceCopyPtr DeviceTier::Find(const std::byte* block) const {
+  DeviceCopyPtr copy;
+  Find({&block, 1}, {&copy, 1});
+  return copy;
+}
+
+void DeviceTier::Find(absl::Span<const std::byte* const> blocks,
+                      absl::Span<DeviceCopyPtr> copies) const {
   base::MutexLock lock(&state_->mutex);
-  const auto found = state_->copies.find(block);
-  return found == state_->copies.end() ? nullptr : found->second;
+  const auto& all = state_->copies;
+  for (size_t begin = 0; begin < blocks.size(); begin += kLookUpAtOnce) {
+    const size_t end = std::min(blocks.size(), begin + kLookUpAtOnce);
+    const DeviceCopyPtr* found[kLookUpAtOnce];
+    for (size_t i = begin; i < end; ++i) all.prefetch(blocks[i]);
+    for (size_t i = begin; i < end; ++i) {
+      const auto place = all.find(blocks[i]);
+      found[i - begin] = place == all.end() ? nullptr : &place->second;
+      if (place != all.end()) __builtin_prefetch(place->second.get(), /*rw=*/1);
+    }
+    for (size_t i = begin; i < end; ++i) {
+      if (found[i - begin] != nullptr) copies[i] = *found[i - begin];
+    }
+  }
 }
 
 void DeviceTier::UseSegments(std::weak_ptr<PinnedSegments> segments) {

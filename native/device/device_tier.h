@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "native/base/mutex.h"
 #include "native/device/device_heap.h"
 #include "native/device/tier_memory.h"
@@ -79,6 +80,8 @@ class DeviceTier final : public table::Extension {
   // The copy of the chunk's column whose bytes start at `block`, which somebody holds; null if
   // there is none. All of its bytes are there.
   DeviceCopyPtr Find(const std::byte* block) const;
+  // The same for many, as many as there are `copies`. A null block has none.
+  void Find(absl::Span<const std::byte* const> blocks, absl::Span<DeviceCopyPtr> copies) const;
 
   TierStats stats() const;
   // See TierMemory.

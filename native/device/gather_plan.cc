@@ -5,7 +5,8 @@ namespace gear_reverb::device {
 void GatherPlan::Reserve(size_t rows, size_t pieces) {
   rows_.reserve(rows);
   pieces_.reserve(pieces);
-  origins_.reserve(pieces);
+  blocks_.reserve(pieces);
+  piece_bytes_.reserve(pieces);
 }
 
 void GatherPlan::AddRow(RowKind kind, uint64_t destination, int64_t window_begin,
@@ -29,7 +30,8 @@ void GatherPlan::AddPiece(const std::byte* data, uint64_t bytes, const std::byte
   row.source_bytes += bytes;
   ++row.pieces;
   pieces_.push_back({data, row.source_bytes});
-  origins_.push_back({block, bytes});
+  blocks_.push_back(block);
+  piece_bytes_.push_back(bytes);
   source_bytes_ += bytes;
 }
 

@@ -29,21 +29,19 @@ class GatherPlan {
   absl::Span<const RowPiece> pieces() const { return pieces_; }
   // For a device that has other addresses.
   RowPiece& mutable_piece(size_t index) { return pieces_[index]; }
-  const std::byte* block(size_t piece) const { return origins_[piece].block; }
-  uint64_t piece_bytes(size_t piece) const { return origins_[piece].bytes; }
+  // By piece; see AddPiece.
+  absl::Span<const std::byte* const> blocks() const { return blocks_; }
+  uint64_t piece_bytes(size_t piece) const { return piece_bytes_[piece]; }
   uint64_t tile_count() const { return tile_count_; }
   // Of all pieces, whether or not a window shows them.
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:
-  // What the device does not need to know of a piece.
-  struct Origin {
-    const std::byte* block;
-    uint64_t bytes;
-  };
   std::vector<Row> rows_;
   std::vector<RowPiece> pieces_;
-  std::vector<Origin> origins_;  // Of pieces.
+  // What the device does not need to know of a piece.
+  std::vector<const std::byte*> blocks_;
+  std::vector<uint64_t> piece_bytes_;
   uint64_t tile_count_ = 0;
   uint64_t source_bytes_ = 0;
 };

@@ -3,11 +3,14 @@
 namespace gear_reverb::device {
 
 Sources::Found Sources::Find(const std::byte* block, const std::byte* data, uint64_t bytes) const {
-  if (tier_ != nullptr && block != nullptr) {
-    if (DeviceCopyPtr copy = tier_->Find(block)) {
-      const std::byte* const address = copy->data() + (data - block);
-      return {Place::kDevice, address, std::move(copy)};
-    }
+  return FindBeside(tier_ == nullptr ? nullptr : tier_->Find(block), block, data, bytes);
+}
+
+Sources::Found Sources::FindBeside(DeviceCopyPtr copy, const std::byte* block,
+                                   const std::byte* data, uint64_t bytes) const {
+  if (copy != nullptr) {
+    const std::byte* const address = copy->data() + (data - block);
+    return {Place::kDevice, address, std::move(copy)};
   }
   if (segments_ != nullptr) {
     if (const std::byte* const address = segments_->Find(data, bytes)) {
@@ -19,10 +22,13 @@ Sources::Found Sources::Find(const std::byte* block, const std::byte* data, uint
 
 Sources::Resolved Sources::Resolve(GatherPlan* plan) const {
   Resolved resolved;
-  for (size_t i = 0; i < plan->pieces().size(); ++i) {
+  const auto blocks = plan->blocks();
+  std::vector<DeviceCopyPtr> copies(blocks.size());
+  if (tier_ != nullptr) tier_->Find(blocks, absl::MakeSpan(copies));
+  for (size_t i = 0; i < blocks.size(); ++i) {
     RowPiece& piece = plan->mutable_piece(i);
     const uint64_t bytes = plan->piece_bytes(i);
-    Found found = Find(plan->block(i), piece.data, bytes);
+    Found found = FindBeside(std::move(copies[i]), blocks[i], piece.data, bytes);
     if (found.place == Place::kNone) {
       resolved.not_found.push_back(i);
       continue;

@@ -40,6 +40,10 @@ class Sources {
   Resolved Resolve(GatherPlan* plan) const;
 
  private:
+  // Find, where it is known what copy of the block there is.
+  Found FindBeside(DeviceCopyPtr copy, const std::byte* block, const std::byte* data,
+                   uint64_t bytes) const;
+
   std::shared_ptr<DeviceTier> tier_;
   std::shared_ptr<PinnedSegments> segments_;
 };
