@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "native/cuda/draw_backend.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_stream.h"
 #include "native/cuda/resources.h"
@@ -59,6 +60,10 @@ GpuDevice::GpuDevice(GpuInfo info, Choices choices, std::string choices_error)
 
 absl::StatusOr<std::unique_ptr<device::GatherStream>> GpuDevice::NewStream(size_t kept) {
   return NewGpuStream(shared_from_this(), kept);
+}
+
+absl::StatusOr<std::unique_ptr<device::DrawBackend>> GpuDevice::NewDrawBackend() {
+  return NewGpuDrawBackend(shared_from_this());
 }
 
 void GpuDevice::Count(uint64_t gathered_bytes, uint64_t staged_bytes) {

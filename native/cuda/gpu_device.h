@@ -30,6 +30,7 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   GpuDevice(GpuInfo info, Choices choices, std::string choices_error);
 
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override;
   device::DeviceStats stats() const override;
   int gpu() const override { return info_.index; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -98,30 +99,31 @@ class GpuStream final : public device::GatherStream {
 
     // Host: the list, then what is staged. Device: the output, then the list.
     GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, staging_->Take(list_bytes + staged_bytes));
-    GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(output_bytes + list_bytes));
-    GR_ASSIGN_OR_RETURN(Event done, NewEvent());
-    auto gathered = std::make_shared<const Event>(std::move(done));
     Stage(&plan, host.data() + list_bytes);
-    for (const Event& event : output.until) {
-      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
-    }
-
+    std::byte* const host_list = host.data();
     const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
     const GatherWay way = gpu_->choices().For(plan.source_bytes() / pieces);
-    absl::Status status =
-        StartGather(way, plan, output.data(), host.data(), output.data() + output_bytes,
-                    gpu_->info().multiprocessors, stream_.get());
-    if (status.ok()) {
-      status = ToStatus(cudaEventRecord(gathered->get(), stream_.get()), "cudaEventRecord");
-    }
-    if (!status.ok()) {
-      // Something may be under way: nothing is given back before it has ended.
-      (void)cudaStreamSynchronize(stream_.get());
-      return status;
-    }
+    GR_ASSIGN_OR_RETURN(
+        auto output, Start(output_bytes + list_bytes, std::move(host), std::move(lease),
+                           [&](std::byte* data) {
+                             return StartGather(way, plan, data, host_list, data + output_bytes,
+                                                gpu_->info().multiprocessors, stream_.get());
+                           }));
     gpu_->Count(plan.source_bytes(), staged_bytes);
-    under_way_.push_back({gathered, std::move(host), std::move(lease)});
-    return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
+    return output;
+  }
+
+  device::Stream stream() const override { return stream_.get(); }
+
+  absl::StatusOr<std::shared_ptr<device::Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    Reap();
+    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::nullopt, nullptr, write));
+    if (source_bytes > 0) gpu_->Count(source_bytes, 0);
+    return output;
   }
 
  private:
@@ -131,15 +133,40 @@ class GpuStream final : public device::GatherStream {
   };
   struct UnderWay {
     std::shared_ptr<const Event> gathered;
-    PinnedPool::Buffer host;
+    std::optional<PinnedPool::Buffer> host;
     std::shared_ptr<const void> lease;
   };
+
+  // Has `write` put on the stream what writes an output of `bytes` bytes; `host` and `lease` are
+  // kept until that is done.
+  absl::StatusOr<std::shared_ptr<device::Output>> Start(
+      uint64_t bytes, std::optional<PinnedPool::Buffer> host, std::shared_ptr<const void> lease,
+      absl::FunctionRef<absl::Status(std::byte*)> write) {
+    GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(bytes));
+    GR_ASSIGN_OR_RETURN(Event done, NewEvent());
+    auto gathered = std::make_shared<const Event>(std::move(done));
+    for (const Event& event : output.until) {
+      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
+    }
+    absl::Status status = write(output.data());
+    if (status.ok()) {
+      status = ToStatus(cudaEventRecord(gathered->get(), stream_.get()), "cudaEventRecord");
+    }
+    if (!status.ok()) {
+      // Something may be under way: nothing is given back before it has ended.
+      (void)cudaStreamSynchronize(stream_.get());
+      return status;
+    }
+    under_way_.push_back({gathered, std::move(host), std::move(lease)});
+    return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
+  }
 
   // Gives back what finished gathers used.
   void Reap() {
     while (!under_way_.empty() &&
            cudaEventQuery(under_way_.front().gathered->get()) == cudaSuccess) {
-      staging_->Give(std::move(under_way_.front().host));
+      auto& host = under_way_.front().host;
+      if (host.has_value()) staging_->Give(*std::move(host));
       under_way_.pop_front();
     }
     (void)cudaGetLastError();  // "Not ready" is no error.

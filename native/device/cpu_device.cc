@@ -23,6 +23,8 @@ class CpuDevice final : public Device, public std::enable_shared_from_this<CpuDe
  public:
   absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) override;
 
+  absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() override { return MakeDrawTwin(); }
+
   DeviceStats stats() const override {
     DeviceStats stats;
     stats.name = "cpu";
@@ -50,9 +52,18 @@ class CpuStream final : public GatherStream {
 
   absl::StatusOr<std::shared_ptr<Output>> Gather(GatherPlan plan, uint64_t bytes,
                                                  std::shared_ptr<const void>) override {
+    return Write(bytes, plan.source_bytes(), [&](std::byte* output) {
+      GatherOnCpu(plan.list(), output);
+      return absl::OkStatus();
+    });
+  }
+
+  absl::StatusOr<std::shared_ptr<Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
     GR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> buffer, buffers_->Allocate(bytes));
-    GatherOnCpu(plan, buffer.get());
-    device_->Count(plan.source_bytes());
+    GR_RETURN_IF_ERROR(write(buffer.get()));
+    if (source_bytes > 0) device_->Count(source_bytes);
     return std::make_shared<CpuOutput>(std::move(buffer));
   }
 
