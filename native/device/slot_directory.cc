@@ -137,7 +137,8 @@ absl::Status SlotDirectory::Check(Stream stream) {
       columns_ = std::move(columns);
     }
     if (item.columns.size() != columns_.size()) {
-      return Refuse(absl::StrCat("its items have ", columns_.size(), " or ", item.columns.size(),
+      const auto [few, many] = std::minmax(columns_.size(), item.columns.size());
+      return Refuse(absl::StrCat("its items have ", few, " or ", many,
                                  " columns"));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
