@@ -137,9 +137,8 @@ absl::Status SlotDirectory::Check(Stream stream) {
       columns_ = std::move(columns);
     }
     if (item.columns.size() != columns_.size()) {
-      const auto [few, many] = std::minmax(columns_.size(), item.columns.size());
-      return Refuse(absl::StrCat("its items have ", few, " or ", many,
-                                 " columns"));
+      const auto [few, many] = std::minmax({columns_.size(), item.columns.size()});
+      return Refuse(absl::StrCat("its items have ", few, " or ", many, " columns"));
     }
     for (size_t i = 0; i < columns_.size(); ++i) {
       const storage::TrajectoryColumn column = item.columns[i];
