@@ -68,6 +68,23 @@ def gpu_converter(out: str) -> Converter | None:
     return convert
 
 
+def current_stream(out: str) -> Callable[[], int]:
+    """What gives the address of the CUDA stream that the framework puts its work on now."""
+    if out == "torch":
+        import torch
+
+        return lambda: torch.cuda.current_stream().cuda_stream
+    if out == "cupy":
+        import cupy
+
+        return lambda: cupy.cuda.get_current_stream().ptr
+
+    def unknown() -> int:
+        raise ValueError(f"out={out!r} has no current stream: give the address of one")
+
+    return unknown
+
+
 def _torch() -> Converter:
     import torch
 

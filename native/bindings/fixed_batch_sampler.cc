@@ -21,7 +21,10 @@ class PyFixedBatchSampler {
       : batches_(std::move(batches)) {}
   ~PyFixedBatchSampler() {
     // In the child of a fork its locks are as they happened to be.
-    if (!client::CheckNotForked().ok()) return (void)batches_.release();
+    if (!client::CheckNotForked().ok()) {
+      (void)batches_.release();
+      return;
+    }
     ReleaseGil release;
     batches_ = nullptr;
   }

@@ -11,6 +11,7 @@
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/bindings/peer_delete.h"
+#include "native/bindings/writer_waits.h"
 #include "native/writer/structured_writer.h"
 #include "pybind11/stl.h"
 
@@ -25,14 +26,6 @@ using writer::StructuredConfig;
 using writer::StructuredWriter;
 
 using StructuredWriterPtr = std::unique_ptr<StructuredWriter, PeerDelete>;
-
-// Below this a step is copied faster than the GIL is released and taken again.
-constexpr size_t kReleaseGilFromBytes = 64 << 10;
-
-absl::Time DeadlineOf(std::optional<int64_t> timeout_ms) {
-  if (!timeout_ms.has_value() || *timeout_ms <= 0) return absl::InfiniteFuture();
-  return absl::Now() + absl::Milliseconds(*timeout_ms);
-}
 
 // Calls `f(deadline)` first so that it never waits, with the GIL unless `release_gil`, and then,
 // if it would have to, without the GIL.
@@ -149,14 +142,14 @@ void DefineStructuredWriter(py::module_& module) {
           "Flush",
           [](StructuredWriter& self, int64_t ignore_last_num_items,
              std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOf(timeout_ms);
+            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
             WithoutGil([&] { return self.Flush(ignore_last_num_items, deadline); });
           },
           py::arg("ignore_last_num_items"), py::arg("timeout_ms"))
       .def(
           "EndEpisode",
           [](StructuredWriter& self, bool clear_buffers, std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOf(timeout_ms);
+            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
             WithoutGil([&] { return self.EndEpisode(clear_buffers, deadline); });
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))

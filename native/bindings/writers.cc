@@ -14,6 +14,7 @@
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/bindings/peer_delete.h"
+#include "native/bindings/writer_waits.h"
 #include "native/writer/trajectory_writer.h"
 #include "native/writer/writer.h"
 #include "pybind11/stl.h"
@@ -34,14 +35,6 @@ struct AutoTunedChunkerOptions : ChunkerOptions {};
 
 using TrajectoryWriterPtr = std::unique_ptr<TrajectoryWriter, PeerDelete>;
 using WriterPtr = std::unique_ptr<Writer, PeerDelete>;
-
-// Below this a step is copied faster than the GIL is released and taken again.
-constexpr size_t kReleaseGilFromBytes = 64 << 10;
-
-absl::Time DeadlineOf(std::optional<int64_t> timeout_ms) {
-  if (!timeout_ms.has_value() || *timeout_ms <= 0) return absl::InfiniteFuture();
-  return absl::Now() + absl::Milliseconds(*timeout_ms);
-}
 
 // The core behind a `self` whose type a method descriptor has checked.
 TrajectoryWriter& CoreOf(PyObject* self) {
@@ -172,14 +165,14 @@ void DefineTrajectoryWriter(py::module_& module) {
       .def(
           "Flush",
           [](TrajectoryWriter& self, int64_t ignore_last_num_items, int64_t timeout_ms) {
-            const absl::Time deadline = DeadlineOf(timeout_ms);
+            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
             WithoutGil([&] { return self.Flush(ignore_last_num_items, deadline); });
           },
           py::arg("ignore_last_num_items"), py::arg("timeout_ms"))
       .def(
           "EndEpisode",
           [](TrajectoryWriter& self, bool clear_buffers, std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOf(timeout_ms);
+            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
             WithoutGil([&] { return self.EndEpisode(clear_buffers, deadline); });
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))
