@@ -110,7 +110,8 @@ class ArrayCalls:
           device: Where batches are gathered. "cuda:N": by kernels on GPU number N, into its memory,
             for `out` of "torch", "jax", "cupy" or "dlpack" (objects that any of them take by
             DLPack); data, `lengths`, `mask`, `cu_seqlens` and `weights` are there then, and `info`
-            and text are NumPy arrays. "cpu": by the kernels' twin on the CPU, the same batches as
+            and text are NumPy arrays; for JAX without `jax_enable_x64` arrays of 64-bit numbers stay
+            DLPack objects. "cpu": by the kernels' twin on the CPU, the same batches as
             with None, the default, and casts too. See docs/guides/gpu.md.
           cast: With a device, what columns of a dtype become on their way: {"float32": "bfloat16"},
             {"float32": "float16"}, {"uint8": "float16"} (divided by 255), or two of these.
@@ -173,8 +174,8 @@ class ArrayCalls:
         Its two halves are apart: `prepare`, by the host, and `enqueue`, which only launches kernels
         and may be captured. What `batch_sampler` says of `draw="device"` holds here, but there is
         no other way: where the device cannot gather the items by itself, `prepare` fails. All
-        memory for `max_size` items is taken at once on the device: for each 20 bytes or so, and 64
-        for every column.
+        memory for `max_size` items is taken at once on the device: for each item up to 33 bytes, and
+        64 for every column.
 
         Args:
           table: Name of the table.
@@ -182,7 +183,8 @@ class ArrayCalls:
           device: "cuda:N", or "cpu" for the kernels' twin.
           beta: If given, batches have importance weights; the same for all.
           seed: Of the draws; random if not given.
-          out: Kind of the arrays, as `batch_sampler` has it for the device.
+          out: Kind of the arrays, which change: "torch"; "cupy" or "dlpack" on a GPU;
+            "numpy" on the CPU.
           max_bytes: Largest batch; `prepare` refuses a larger one.
           cast: As `batch_sampler` has it.
 
@@ -192,6 +194,8 @@ class ArrayCalls:
           ValueError: If an argument is out of range, or the server is not of this process.
           IndexError: If the device has no memory for the table.
         """
+        if out in ("jax", "tensorflow"):
+            raise ValueError(f"out={out!r} has arrays that never change")
         native = self._client.NewFixedBatchSampler(
             table, batch_size, check_seed(seed), max_bytes, device, *_casts(cast), beta
         )

@@ -308,6 +308,7 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
         ({"cast": {"int8": "int4"}}, "int8"),
         ({"device": "tpu"}, "device must be"),
         ({"seed": -1}, "seed"),
+        ({"out": "jax"}, "out='jax' has arrays that never change"),
     ]:
         with pytest.raises(ValueError, match=message):
             client.fixed_batch_sampler(**{"table": "t", "batch_size": 2, "device": "cpu"} | arguments)

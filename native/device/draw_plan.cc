@@ -53,7 +53,7 @@ DrawPlan::~DrawPlan() {
   if (memory_ != nullptr) directory_.backend().select()->Free(memory_);
 }
 
-// The rows are the same for every batch; the pieces are what a draw picks.
+// The rows are the same for every batch, but for the number of their pieces, which a draw picks.
 absl::Status DrawPlan::Fill(const Casts& casts) {
   const uint32_t per_column = directory_.view().pieces_per_column;
   GatherPlan rows;
@@ -77,6 +77,7 @@ absl::Status DrawPlan::Fill(const Casts& casts) {
   GR_ASSIGN_OR_RETURN(void* const allocated,
                       memory.Allocate(rows_bytes + pieces_bytes + size_ * sizeof(uint32_t)));
   memory_ = static_cast<std::byte*>(allocated);
+  rows_ = reinterpret_cast<Row*>(memory_);
   pieces_ = reinterpret_cast<RowPiece*>(memory_ + rows_bytes);
   slots_ = reinterpret_cast<uint32_t*>(memory_ + rows_bytes + pieces_bytes);
   if (list_.row_count > 0) {
@@ -86,7 +87,7 @@ absl::Status DrawPlan::Fill(const Casts& casts) {
         memory.Copy(memory_, rows.rows().data(), list_.row_count * sizeof(Row), nullptr));
     GR_RETURN_IF_ERROR(memory.Synchronize(nullptr));
   }
-  list_.rows = reinterpret_cast<const Row*>(memory_);
+  list_.rows = rows_;
   list_.pieces = pieces_;
   return absl::OkStatus();
 }
@@ -104,6 +105,7 @@ absl::Status DrawPlan::Enqueue(Selection& selection, double beta, std::byte* out
   Picked picked;
   picked.slots = slots_;
   picked.count = size_;
+  picked.rows = rows_;
   picked.pieces = pieces_;
   picked.priorities = reinterpret_cast<double*>(output + arrays_.priorities.offset);
   DrawBackend& backend = directory_.backend();

@@ -60,6 +60,7 @@ class DrawPlan {
   uint64_t mean_piece_bytes_ = 0;
   std::byte* memory_ = nullptr;  // On the device: rows, pieces, slots.
   uint32_t* slots_ = nullptr;
+  Row* rows_ = nullptr;
   RowPiece* pieces_ = nullptr;
 };
 

@@ -281,7 +281,7 @@ absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
       }
       ++pieces;
     }
-    for (; pieces < last; ++pieces) *pieces = {nullptr, end};
+    for (; pieces < last; ++pieces) *pieces = {nullptr, 0};
   }
   return absl::OkStatus();
 }

@@ -2,8 +2,7 @@
 // data and arithmetic that host and device code share.
 //
 // Every slot has an entry: the addresses of its item's columns, so many pieces for each column, and
-// the item's priority. Of the pieces of a column that an item does not need the `end` is that of the
-// last one that it does.
+// the item's priority. Pieces of a column that an item does not need are null.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +51,8 @@ GR_HOST_DEVICE void WriteEntry(const DirectoryView& directory, const EntryChange
 struct Picked {
   const uint32_t* slots = nullptr;  // Of `count` draws.
   uint32_t count = 0;
-  RowPiece* pieces = nullptr;    // Column by column, then draw by draw: those of row (column, draw).
+  Row* rows = nullptr;           // Column by column, then draw by draw: their `pieces` are set.
+  RowPiece* pieces = nullptr;    // Row by row, pieces_per_column for each.
   double* priorities = nullptr;  // By draw.
 
   GR_HOST_DEVICE uint64_t Steps(const DirectoryView& directory) const {
@@ -71,8 +71,12 @@ GR_HOST_DEVICE void Pick(const DirectoryView& directory, const Picked& picked, u
   }
   const uint32_t per_column = directory.pieces_per_column;
   const uint64_t row = uint64_t{j / per_column} * picked.count + draw;
-  picked.pieces[row * per_column + j % per_column] =
-      directory.pieces[slot * directory.pieces_per_slot + j];
+  const RowPiece* const piece = directory.pieces + slot * directory.pieces_per_slot + j;
+  picked.pieces[row * per_column + j % per_column] = *piece;
+  if (j % per_column != 0) return;
+  uint32_t needed = 1;
+  while (needed < per_column && piece[needed].data != nullptr) ++needed;
+  picked.rows[row].pieces = needed;
 }
 
 }  // namespace gear_reverb::device
