@@ -110,9 +110,9 @@ class ArrayCalls:
           device: Where batches are gathered. "cuda:N": by kernels on GPU number N, into its memory,
             for `out` of "torch", "jax", "cupy" or "dlpack" (objects that any of them take by
             DLPack); data, `lengths`, `mask`, `cu_seqlens` and `weights` are there then, and `info`
-            and text are NumPy arrays; for JAX without `jax_enable_x64` arrays of 64-bit numbers stay
-            DLPack objects. "cpu": by the kernels' twin on the CPU, the same batches as
-            with None, the default, and casts too. See docs/guides/gpu.md.
+            and text are NumPy arrays. For JAX without `jax_enable_x64` arrays of 64-bit numbers
+            stay DLPack objects. "cpu": by the kernels' twin on the CPU, the same batches as with
+            None, the default, and casts too. See docs/guides/gpu.md.
           cast: With a device, what columns of a dtype become on their way: {"float32": "bfloat16"},
             {"float32": "float16"}, {"uint8": "float16"} (divided by 255), or two of these.
           draw: Who chooses the items: the "host", by the table's sampler, or the "device", where
@@ -174,8 +174,8 @@ class ArrayCalls:
         Its two halves are apart: `prepare`, by the host, and `enqueue`, which only launches kernels
         and may be captured. What `batch_sampler` says of `draw="device"` holds here, but there is
         no other way: where the device cannot gather the items by itself, `prepare` fails. All
-        memory for `max_size` items is taken at once on the device: for each item up to 33 bytes, and
-        64 for every column.
+        memory for `max_size` items is taken at once on the device: for each item up to 33 bytes,
+        and 64 for every column.
 
         Args:
           table: Name of the table.

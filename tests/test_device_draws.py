@@ -5,28 +5,11 @@ import time
 
 import numpy as np
 import pytest
-from batches import insert, queue, steps
+from batches import LENGTH, alike, insert, queue, steps
 from tables import make_table
 
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
-
-LENGTH = 5
-
-
-def items(rng, count):
-    """Alike, of three columns."""
-    return [
-        [
-            {
-                "a": rng.standard_normal(11, np.float32),
-                "b": rng.integers(0, 256, (3, 5), np.uint8),
-                "c": np.int64(rng.integers(2**40)),
-            }
-            for _ in range(LENGTH)
-        ]
-        for _ in range(count)
-    ]
 
 
 def check(batch, expected):
@@ -42,7 +25,7 @@ def test_batches_have_what_the_table_has(serve, prefetch):
     client = serve(make_table(sampler=selectors.Prioritized(0.8)))
     rng = np.random.default_rng(1)
     priorities = [float(p) for p in rng.integers(0, 5, 40)]
-    insert(client, items(rng, 40), priority=priorities)
+    insert(client, alike(rng, 40), priority=priorities)
     total = sum(p**0.8 for p in priorities)
     options = {"device": "cpu", "draw": "device", "prefetch": prefetch, "beta": 0.5}
     with client.batch_sampler("t", 16, **options) as sampler:
@@ -91,7 +74,7 @@ def test_a_changing_table(serve):
 def test_equal_seeds_draw_equal_batches(serve):
     client = serve(make_table(sampler=selectors.Prioritized(1.0)))
     rng = np.random.default_rng(3)
-    insert(client, items(rng, 30), priority=[float(p) for p in rng.uniform(1, 9, 30)])
+    insert(client, alike(rng, 30), priority=[float(p) for p in rng.uniform(1, 9, 30)])
 
     def keys(seed, prefetch):
         options = {"device": "cpu", "draw": "device", "seed": seed, "prefetch": prefetch}
@@ -105,7 +88,7 @@ def test_equal_seeds_draw_equal_batches(serve):
 def test_casts_and_frameworks(serve):
     torch = pytest.importorskip("torch")
     client = serve(make_table())
-    insert(client, items(np.random.default_rng(4), 5))
+    insert(client, alike(np.random.default_rng(4), 5))
     options = {"device": "cpu", "draw": "device", "beta": 1.0}
     with client.batch_sampler(
         "t", 4, out="torch", cast={"float32": "bfloat16", "uint8": "float16"}, **options
@@ -119,7 +102,7 @@ def test_casts_and_frameworks(serve):
 
 def test_draws_are_counted(serve):
     client = serve(make_table())
-    insert(client, items(np.random.default_rng(5), 3))
+    insert(client, alike(np.random.default_rng(5), 3))
     with client.batch_sampler("t", 6, device="cpu", draw="device", prefetch=0) as sampler:
         keys = np.concatenate([next(sampler).info.key for _ in range(4)])
         info = client.server_info()["t"]
@@ -140,7 +123,7 @@ def test_draws_are_counted(serve):
 def test_the_rate_limiter_rules(serve):
     limiter = rate_limiters.SampleToInsertRatio(2.0, min_size_to_sample=1, error_buffer=4.0)
     client = serve(make_table(rate_limiter=limiter))
-    insert(client, items(np.random.default_rng(6), 2))
+    insert(client, alike(np.random.default_rng(6), 2))
     done = lambda: client.server_info()["t"].rate_limiter_info.sample_stats.completed  # noqa: E731
     options = {"device": "cpu", "draw": "device", "prefetch": 0}
     with client.batch_sampler("t", 4, timeout=0.05, **options) as sampler:
@@ -150,7 +133,7 @@ def test_the_rate_limiter_rules(serve):
                 next(sampler)
                 taken += 4
         assert taken <= done() < taken + 4
-        insert(client, items(np.random.default_rng(7), 2))
+        insert(client, alike(np.random.default_rng(7), 2))
         assert len(next(sampler).info.key) == 4  # Goes on with what was allowed.
         assert done() == taken + 4
 
@@ -158,9 +141,7 @@ def test_the_rate_limiter_rules(serve):
 def test_closing_ends_a_wait(serve):
     client = serve(make_table())
     for prefetch in (0, 2):
-        sampler = client.batch_sampler(
-            "t", 2, device="cpu", draw="device", prefetch=prefetch
-        )
+        sampler = client.batch_sampler("t", 2, device="cpu", draw="device", prefetch=prefetch)
         failed = []
 
         def draw(sampler=sampler, failed=failed):
@@ -241,108 +222,13 @@ def test_needs_a_server_of_this_process(remote):
         remote.fixed_batch_sampler("t", 2, device="cpu")
 
 
-def test_fixed_batches(serve):
-    client = serve(make_table(sampler=selectors.Prioritized(1.0), max_size=50))
-    rng = np.random.default_rng(8)
-    with client.fixed_batch_sampler("t", 8, device="cpu", beta=0.5, seed=3) as sampler:
-        for call in (sampler.enqueue, lambda: sampler.batch):
-            with pytest.raises(RuntimeError, match="prepare"):
-                call()
-        with pytest.raises(gear_reverb.DeadlineExceededError):
-            sampler.prepare(timeout=0.01)
-        batch = None
-        drawn = []
-        for round_ in range(30):
-            values = np.arange(9 * LENGTH * 2).reshape(9, LENGTH, 2) + 1000 * round_
-            keys = client.insert_batch("t", [values], rng.uniform(1, 2, 9))
-            sampler.prepare()
-            sampler.enqueue()
-            if batch is None:
-                batch = sampler.batch
-                known = {}
-            known.update(zip(keys.tolist(), values))
-            assert sampler.batch is batch
-            assert sampler.table_size == min(9 * (round_ + 1), 50)
-            assert batch.info.table_size is None and batch.info.times_sampled is None
-            for key, row in zip(batch.info.key, batch.data[0]):
-                np.testing.assert_array_equal(row, known[int(key)])
-            assert batch.weights.max() == 1
-            drawn.append(batch.info.key.copy())
-        info = client.server_info()["t"]
-        assert info.rate_limiter_info.sample_stats.completed == 30 * 8
-        sampler.prepare()
-    info = client.server_info()["t"]
-    assert info.num_unused_samples == 8
-    assert len({tuple(keys) for keys in drawn}) == 30
-    with pytest.raises(RuntimeError, match="closed"):
-        sampler.prepare()
-    sampler.close()
-    assert batch.data[0].shape == (8, LENGTH, 2)
-
-
-def test_fixed_batches_draw_as_others_do(serve):
-    client = serve(make_table(sampler=selectors.Prioritized(0.7)))
-    rng = np.random.default_rng(9)
-    insert(client, items(rng, 20), priority=[float(p) for p in rng.uniform(1, 9, 20)])
-    options = {"device": "cpu", "seed": 5, "beta": 0.4}
-    with (
-        client.batch_sampler("t", 6, draw="device", **options) as one,
-        client.fixed_batch_sampler("t", 6, **options) as other,
-    ):
-        for a in (next(one) for _ in range(4)):
-            other.prepare()
-            other.enqueue()
-            b = other.batch
-            np.testing.assert_array_equal(a.info.key, b.info.key)
-            np.testing.assert_array_equal(a.weights, b.weights)
-            for x, y in zip(a.data, b.data):
-                np.testing.assert_array_equal(x, y)
-
-
-def test_fixed_batches_say_what_they_cannot_do(serve):
-    client = serve(make_table(signature=None, max_size=10), queue())
-    for arguments, message in [
-        ({"batch_size": 0}, "batch_size"),
-        ({"beta": -1.0}, "beta"),
-        ({"max_bytes": 0}, "max_bytes"),
-        ({"cast": {"int8": "int4"}}, "int8"),
-        ({"device": "tpu"}, "device must be"),
-        ({"seed": -1}, "seed"),
-        ({"out": "jax"}, "out='jax' has arrays that never change"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            client.fixed_batch_sampler(**{"table": "t", "batch_size": 2, "device": "cpu"} | arguments)
-    for table in ("q", "nothing"):
-        with pytest.raises(gear_reverb.ReverbError):
-            client.fixed_batch_sampler(table, 2, device="cpu")
-    insert(client, [steps(1, 2)])
-    with client.fixed_batch_sampler("t", 2, device="cpu") as sampler:
-        sampler.prepare()
-        insert(client, [steps(1)])
-        with pytest.raises(gear_reverb.ReverbError, match="dtype, shape and number of steps"):
-            sampler.prepare()
-    client.reset("t")
-    insert(client, [steps(1, 2)])
-    with client.fixed_batch_sampler("t", 2, device="cpu") as sampler:
-        sampler.prepare()
-        client.reset("t")
-        with pytest.raises(gear_reverb.DeadlineExceededError):
-            sampler.prepare(timeout=0)
-        insert(client, [steps(1)])
-        with pytest.raises(gear_reverb.ReverbError, match="no longer as they were"):
-            sampler.prepare()
-    with client.fixed_batch_sampler("t", 2, device="cpu", max_bytes=7) as sampler:
-        with pytest.raises(ValueError, match="max_bytes"):
-            sampler.prepare()
-
-
 def test_items_are_let_go_of(serve):
     """A sampler holds what it may read; the server has the memory back once it closes."""
     client = serve(make_table(max_size=10))
     rng = np.random.default_rng(10)
     sampler = client.batch_sampler("t", 4, device="cpu", draw="device", prefetch=0)
     for _ in range(50):
-        insert(client, items(rng, 5))
+        insert(client, alike(rng, 5))
         check_shapes(next(sampler))
     sampler.close()
     check_shapes(client.sample_batch("t", 4))

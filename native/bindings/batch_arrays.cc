@@ -122,11 +122,10 @@ absl::Status BatchSides::FillForDraws(batch::BufferPool& buffers, std::optional<
       device_weights_,
       side_gathers->Write(draws.size * sizeof(float), 0, [&](std::byte* output) -> absl::Status {
         GR_RETURN_IF_ERROR(on_device_->output->ShareWith(stream));
-        return draws.backend->Weights(
-            reinterpret_cast<const double*>(on_device_->output->data() +
-                                            draws.probabilities.offset),
-            static_cast<uint32_t>(draws.size), *beta, reinterpret_cast<float*>(output),
-            side_gathers->stream());
+        return draws.backend->Weights(reinterpret_cast<const double*>(on_device_->output->data() +
+                                                                      draws.probabilities.offset),
+                                      static_cast<uint32_t>(draws.size), *beta,
+                                      reinterpret_cast<float*>(output), side_gathers->stream());
       }));
   return absl::OkStatus();
 }

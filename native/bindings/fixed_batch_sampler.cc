@@ -55,13 +55,12 @@ class PyFixedBatchSampler {
     const device::DrawnArrays& arrays = batches.arrays();
     py::list columns;
     for (const device::OutputArray& column : arrays.columns) columns.append(array(column));
-    const py::tuple info =
-        py::make_tuple(array(arrays.keys), array(arrays.probabilities), py::none(),
-                       array(arrays.priorities), py::none());
+    const py::tuple info = py::make_tuple(array(arrays.keys), array(arrays.probabilities),
+                                          py::none(), array(arrays.priorities), py::none());
     return py::make_tuple(
-        columns, py::make_tuple(info, py::none(), py::none(), py::none(),
-                                arrays.weights.has_value() ? array(*arrays.weights)
-                                                           : py::object(py::none())));
+        columns, py::make_tuple(
+                     info, py::none(), py::none(), py::none(),
+                     arrays.weights.has_value() ? array(*arrays.weights) : py::object(py::none())));
   }
 
   int64_t TableSize() {
@@ -104,8 +103,7 @@ py::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& tab
   WithoutGil([&]() -> absl::Status {
     GR_ASSIGN_OR_RETURN(options.table.device, OpenDevice(device_name));
     GR_ASSIGN_OR_RETURN(const auto connection, client->GetConnection());
-    GR_ASSIGN_OR_RETURN(auto service,
-                        client::LocalServiceFor(connection, "fixed_batch_sampler"));
+    GR_ASSIGN_OR_RETURN(auto service, client::LocalServiceFor(connection, "fixed_batch_sampler"));
     GR_ASSIGN_OR_RETURN(batches, client::FixedBatches::Create(std::move(service), options));
     return absl::OkStatus();
   });

@@ -181,11 +181,10 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& reques
   if (resident_ == nullptr) {
     GR_ASSIGN_OR_RETURN(connection_, source_());
     GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, "draw='device'"));
-    GR_ASSIGN_OR_RETURN(
-        auto resident,
-        ResidentBatches::Create(std::move(service),
-                                {options_.table, options_.seed, options_.device, options_.casts},
-                                options_.kept_buffers));
+    GR_ASSIGN_OR_RETURN(auto resident, ResidentBatches::Create(std::move(service),
+                                                               {options_.table, options_.seed,
+                                                                options_.device, options_.casts},
+                                                               options_.kept_buffers));
     base::MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("The sampler has been closed.");
     resident_ = std::move(resident);

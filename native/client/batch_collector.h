@@ -38,8 +38,9 @@ struct CollectorOptions {
   device::Casts casts;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way for batches to come.
-  // The device draws too, as ResidentBatches has it: of equal seeds all batches are equal, in order.
-  // Where it cannot, the host draws after all. For requests that are not ragged, without limits.
+  // The device draws too, as ResidentBatches has it: of equal seeds all batches are equal, in
+  // order. Where it cannot, the host draws after all. For requests that are not ragged, without
+  // limits.
   bool draws_on_device = false;
 };
 
@@ -88,7 +89,8 @@ using BatchPtr = std::unique_ptr<Batch>;
 
 class ResidentBatches;
 
-// Thread-compatible but for Cancel and why_host_draws. Reports what was drawn and never given out when it ends.
+// Thread-compatible but for Cancel and why_host_draws. Reports what was drawn and never given out
+// when it ends.
 class BatchCollector {
  public:
   BatchCollector(ConnectionSource source, CollectorOptions options);

@@ -44,7 +44,8 @@ uint64_t SourceBytes(const device::SlotDirectory& directory, uint32_t n) {
 absl::StatusOr<std::shared_ptr<service::ReplayService>> LocalServiceFor(
     const std::shared_ptr<Connection>& connection, const std::string& option) {
   if (auto service = connection->local_service()) return service;
-  return base::InvalidArgument(option, " needs a server in this process, and this one is reached over the ",
+  return base::InvalidArgument(option,
+                               " needs a server in this process, and this one is reached over the ",
                                connection->data_plane(), " data plane.");
 }
 
@@ -80,17 +81,16 @@ absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl
   const device::DrawnArrays& arrays = plan_->arrays();
   auto batch = std::make_unique<Batch>();
   OnDevice made;
-  GR_ASSIGN_OR_RETURN(
-      made.output,
-      gathers_->Write(arrays.output_bytes, SourceBytes(directory, n),
-                      [&](std::byte* output) -> absl::Status {
-                        GR_RETURN_IF_ERROR(plan_->Enqueue(table_->selection(), 0, output, stream));
-                        return table_->Collect(*plan_, output, stream);
-                      }));
+  GR_ASSIGN_OR_RETURN(made.output, gathers_->Write(arrays.output_bytes, SourceBytes(directory, n),
+                                                   [&](std::byte* output) -> absl::Status {
+                                                     GR_RETURN_IF_ERROR(plan_->Enqueue(
+                                                         table_->selection(), 0, output, stream));
+                                                     return table_->Collect(*plan_, output, stream);
+                                                   }));
   made.columns = arrays.columns;
   made.gpu = device_->gpu();
-  made.draws = OnDevice::Draws{arrays.keys,         arrays.probabilities, arrays.priorities,
-                               request.size,        table_->table_size(), backend_};
+  made.draws = OnDevice::Draws{arrays.keys,  arrays.probabilities, arrays.priorities,
+                               request.size, table_->table_size(), backend_};
   for (const device::OutputArray& column : arrays.columns) {
     batch->layout.columns.push_back({column.dtype, column.shape});
   }
@@ -136,8 +136,8 @@ absl::Status FixedBatches::MakePlan() {
   GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights));
   const uint64_t bytes = plan_->arrays().output_bytes;
   GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, [&](std::byte* output) {
-                        return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
-                      }));
+    return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
+  }));
   arrays_ = plan_->arrays();
   return output_->Wait();
 }

@@ -104,7 +104,7 @@ class FixedBatches {
   std::unique_ptr<device::ResidentTable> table_;
   std::unique_ptr<device::DrawPlan> plan_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<device::Output> output_ ABSL_GUARDED_BY(mutex_);
-  device::DrawnArrays arrays_;  // Once there is an output, constant.
+  device::DrawnArrays arrays_;                     // Once there is an output, constant.
   bool prepared_ ABSL_GUARDED_BY(mutex_) = false;  // And not collected yet.
 };
 

@@ -93,9 +93,8 @@ class GpuDrawBackend final : public device::DrawBackend {
   }
   absl::Status Weights(const double* probabilities, uint32_t n, double beta, float* weights,
                        device::Stream stream) override {
-    return On("the launch of Weights", [&] {
-      return LaunchWeights(probabilities, n, beta, weights, ToStream(stream));
-    });
+    return On("the launch of Weights",
+              [&] { return LaunchWeights(probabilities, n, beta, weights, ToStream(stream)); });
   }
   absl::Status Gather(const device::RowList& list, uint64_t mean_piece_bytes, std::byte* output,
                       device::Stream stream) override {

@@ -1,4 +1,5 @@
-// Launchers of what draws need besides selection and the gather. Arguments as of device::DrawBackend.
+// Launchers of what draws need besides selection and the gather. Arguments as of
+// device::DrawBackend.
 #pragma once
 
 #include <cuda_runtime_api.h>

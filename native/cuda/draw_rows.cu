@@ -1,5 +1,5 @@
-// From drawn slots to the rows of a gather. All of it is small beside the gather: a thread moves the
-// 16 bytes of a piece, so a batch of 1024 items of three columns in four pieces moves 0.2 MB.
+// From drawn slots to the rows of a gather. All of it is small beside the gather: a thread moves
+// the 16 bytes of a piece, so a batch of 1024 items of three columns in four pieces moves 0.2 MB.
 #include "native/cuda/draw_kernels.h"
 
 namespace gear_reverb::cuda {

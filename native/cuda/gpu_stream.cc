@@ -104,11 +104,11 @@ class GpuStream final : public device::GatherStream {
     const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
     const GatherWay way = gpu_->choices().For(plan.source_bytes() / pieces);
     GR_ASSIGN_OR_RETURN(
-        auto output, Start(output_bytes + list_bytes, std::move(host), std::move(lease),
-                           [&](std::byte* data) {
-                             return StartGather(way, plan, data, host_list, data + output_bytes,
-                                                gpu_->info().multiprocessors, stream_.get());
-                           }));
+        auto output,
+        Start(output_bytes + list_bytes, std::move(host), std::move(lease), [&](std::byte* data) {
+          return StartGather(way, plan, data, host_list, data + output_bytes,
+                             gpu_->info().multiprocessors, stream_.get());
+        }));
     gpu_->Count(plan.source_bytes(), staged_bytes);
     return output;
   }

@@ -24,8 +24,8 @@ void Compact(std::vector<SlotState>& changes, size_t slots) {
 
 }  // namespace
 
-// Called under the table's lock, which still refers to what an item refers to or did so far: letting
-// go of a trajectory frees nothing here.
+// Called under the table's lock, which still refers to what an item refers to or did so far:
+// letting go of a trajectory frees nothing here.
 void ChangeFeed::Add(const SlotState& state, const storage::TrajectoryPtr& trajectory) {
   changes_.states.push_back(state);
   slots_ = std::max(slots_, size_t{state.slot} + 1);

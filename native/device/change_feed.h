@@ -42,7 +42,8 @@ class ChangeFeed final : public table::Extension {
   void Take(TableChanges* changes);
 
  private:
-  void Add(const SlotState& state, const storage::TrajectoryPtr& trajectory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(const SlotState& state, const storage::TrajectoryPtr& trajectory)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const bool by_insertion_, with_trajectories_;
   base::Mutex mutex_;  // Taken under the table's lock; takes no other.

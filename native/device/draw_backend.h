@@ -1,5 +1,5 @@
-// What a device does for draws that it makes itself, besides the draws: their gather, the memory that
-// goes to and fro, and when that is over.
+// What a device does for draws that it makes itself, besides the draws: their gather, the memory
+// that goes to and fro, and when that is over.
 #pragma once
 
 #include <cstddef>

@@ -44,10 +44,7 @@ absl::StatusOr<std::unique_ptr<DrawPlan>> DrawPlan::Create(const SlotDirectory& 
 }
 
 DrawPlan::DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays)
-    : directory_(directory),
-      size_(n),
-      version_(directory.version()),
-      arrays_(std::move(arrays)) {}
+    : directory_(directory), size_(n), version_(directory.version()), arrays_(std::move(arrays)) {}
 
 DrawPlan::~DrawPlan() {
   if (memory_ != nullptr) directory_.backend().select()->Free(memory_);

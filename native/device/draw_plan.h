@@ -1,5 +1,5 @@
-// Batches of one size that a device draws and gathers by itself: where everything lies in an output,
-// and the work that writes it.
+// Batches of one size that a device draws and gathers by itself: where everything lies in an
+// output, and the work that writes it.
 #pragma once
 
 #include <cstdint>

@@ -11,19 +11,17 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
     const Options& options) {
   const int64_t max_size = table->info().max_size;
   constexpr uint32_t kSomePieces = 4;
-  GR_ASSIGN_OR_RETURN(
-      auto mirror,
-      TableMirror::Create(
-          std::move(table), backend->select(), options.seed,
-          std::make_unique<SlotDirectory>(backend, options.in_place ? kSomePieces : 1)));
+  GR_ASSIGN_OR_RETURN(auto mirror,
+                      TableMirror::Create(std::move(table), backend->select(), options.seed,
+                                          std::make_unique<SlotDirectory>(
+                                              backend, options.in_place ? kSomePieces : 1)));
   if (options.in_place) {
     const size_t slots = static_cast<size_t>(max_size) + 1;  // An item comes before one goes.
     GR_RETURN_IF_ERROR(mirror->selection().Reserve(slots, nullptr));
     GR_RETURN_IF_ERROR(mirror->directory()->Reserve(slots, nullptr));
     GR_RETURN_IF_ERROR(backend->Synchronize());
   }
-  return std::unique_ptr<ResidentTable>(
-      new ResidentTable(std::move(mirror), std::move(backend)));
+  return std::unique_ptr<ResidentTable>(new ResidentTable(std::move(mirror), std::move(backend)));
 }
 
 ResidentTable::~ResidentTable() {
@@ -47,8 +45,7 @@ absl::Status ResidentTable::Prepare(uint32_t n, absl::Time deadline, Stream stre
   return absl::OkStatus();
 }
 
-absl::Status ResidentTable::Collect(const DrawPlan& plan, const std::byte* output,
-                                    Stream stream) {
+absl::Status ResidentTable::Collect(const DrawPlan& plan, const std::byte* output, Stream stream) {
   const size_t bytes = plan.size() * sizeof(uint64_t);
   Arriving arriving;
   arriving.n = plan.size();
@@ -56,8 +53,8 @@ absl::Status ResidentTable::Collect(const DrawPlan& plan, const std::byte* outpu
   std::byte* const host = arriving.host.get();
   SelectBackend& memory = *backend_->select();
   GR_RETURN_IF_ERROR(memory.Copy(host, output + plan.arrays().keys.offset, bytes, stream));
-  GR_RETURN_IF_ERROR(memory.Copy(host + bytes, mirror_->selection().draw_state(),
-                                 sizeof(DrawState), stream));
+  GR_RETURN_IF_ERROR(
+      memory.Copy(host + bytes, mirror_->selection().draw_state(), sizeof(DrawState), stream));
   GR_ASSIGN_OR_RETURN(arriving.mark, backend_->NewMark(stream));
   arriving_.push_back(std::move(arriving));
   granted_ = 0;

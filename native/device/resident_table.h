@@ -17,8 +17,8 @@
 namespace gear_reverb::device {
 
 // A batch is: Prepare, then DrawPlan::Enqueue (or the replay of what was captured of it), then
-// Collect, all on one stream, or on streams that the caller has made to wait for each other. None of
-// them waits for the device, but where memory has to grow.
+// Collect, all on one stream, or on streams that the caller has made to wait for each other. None
+// of them waits for the device, but where memory has to grow.
 //
 // Items that leave the table stay in memory until the device has done with the draws before: see
 // SlotDirectory. Thread-compatible but for Cancel.
@@ -38,10 +38,10 @@ class ResidentTable {
   // Waits for the device. Draws that were granted and not made count as unused.
   ~ResidentTable();
 
-  // Waits until the table allows `n` draws in all, and puts on the stream what makes the device have
-  // the items that the table had when it allowed the last of them. The errors of TableMirror::Draw;
-  // what was allowed before one is used by the next call. FAILED_PRECONDITION with why_not(), for
-  // good, once the device cannot gather the items by itself.
+  // Waits until the table allows `n` draws in all, and puts on the stream what makes the device
+  // have the items that the table had when it allowed the last of them. The errors of
+  // TableMirror::Draw; what was allowed before one is used by the next call. FAILED_PRECONDITION
+  // with why_not(), for good, once the device cannot gather the items by itself.
   absl::Status Prepare(uint32_t n, absl::Time deadline, Stream stream);
   // After a batch was put on the stream, or should have been: the keys that lie in its output are
   // copied to the host, and told to the table once they are there. If nothing was drawn since the

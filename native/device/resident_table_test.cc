@@ -164,7 +164,8 @@ using Made = absl::StatusOr<std::shared_ptr<DrawBackend>>;
 INSTANTIATE_TEST_SUITE_P(
     Cpu, ResidentTableTest,
     ::testing::Values(NamedDrawBackend{"Twin", [] { return Made(MakeDrawTwin()); }},
-                      NamedDrawBackend{"Late", [] { return Made(std::make_shared<LateBackend>()); }}),
+                      NamedDrawBackend{"Late",
+                                       [] { return Made(std::make_shared<LateBackend>()); }}),
     [](const auto& info) { return info.param.name; });
 
 // What a table let go of is freed once the work that may read it is done, and what came and went

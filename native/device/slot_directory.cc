@@ -197,8 +197,7 @@ absl::Status SlotDirectory::Reserve(size_t count, Stream stream) {
   if (count <= capacity_) return absl::OkStatus();
   const size_t slots = std::max({count, 2 * capacity_, kFewSlots});
   ++version_;
-  GR_RETURN_IF_ERROR(
-      Grow(&view_.pieces, capacity_, slots, view_.pieces_per_slot, stream));
+  GR_RETURN_IF_ERROR(Grow(&view_.pieces, capacity_, slots, view_.pieces_per_slot, stream));
   GR_RETURN_IF_ERROR(Grow(&view_.priorities, capacity_, slots, 1, stream));
   capacity_ = slots;
   return absl::OkStatus();
@@ -276,7 +275,8 @@ absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
       end += bytes;
       *pieces = {backend_->AddressOf(data, bytes), end};
       if (pieces->data == nullptr) {
-        return Refuse(absl::StrCat("column ", i, " of an item is in memory that the device cannot "
+        return Refuse(absl::StrCat("column ", i,
+                                   " of an item is in memory that the device cannot "
                                    "read"));
       }
       ++pieces;

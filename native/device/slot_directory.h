@@ -30,16 +30,18 @@ struct ItemColumn {
   bool operator==(const ItemColumn&) const = default;
 };
 
-// Of items that a device can gather by itself: all alike in number, dtype, shape and length of their
-// columns, none of which is text or lies in more than kMostPieces pieces, in memory that the device
-// reads. Otherwise Apply fails with FAILED_PRECONDITION, and why_not() says why from then on.
+// Of items that a device can gather by itself: all alike in number, dtype, shape and length of
+// their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
+// device reads. Otherwise Apply fails with FAILED_PRECONDITION, and why_not() says why from then
+// on.
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
 // the largest needs, rounded up to a power of two. Here: 12 bytes a slot, and a reference to every
 // trajectory that was there at the last Apply, or has gone since then and is not let go of yet. So
 // a table's items outlive their removal until the next Apply, and what its stream had before.
 //
-// Thread-compatible. All calls use one stream, or such as the caller has made to wait for each other.
+// Thread-compatible. All calls use one stream, or such as the caller has made to wait for each
+// other.
 class SlotDirectory {
  public:
   static constexpr uint32_t kMostPieces = 16;

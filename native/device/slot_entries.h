@@ -1,5 +1,5 @@
-// A directory of a table's items by slot, in a device's memory, and what is done with it there: plain
-// data and arithmetic that host and device code share.
+// A directory of a table's items by slot, in a device's memory, and what is done with it there:
+// plain data and arithmetic that host and device code share.
 //
 // Every slot has an entry: the addresses of its item's columns, so many pieces for each column, and
 // the item's priority. Pieces of a column that an item does not need are null.
@@ -14,9 +14,9 @@
 namespace gear_reverb::device {
 
 struct DirectoryView {
-  RowPiece* pieces = nullptr;     // pieces_per_slot for each slot, column by column.
-  double* priorities = nullptr;   // By slot.
-  uint32_t pieces_per_slot = 0;   // A multiple of pieces_per_column.
+  RowPiece* pieces = nullptr;    // pieces_per_slot for each slot, column by column.
+  double* priorities = nullptr;  // By slot.
+  uint32_t pieces_per_slot = 0;  // A multiple of pieces_per_column.
   uint32_t pieces_per_column = 0;
 };
 

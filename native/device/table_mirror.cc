@@ -23,9 +23,7 @@ absl::StatusOr<std::unique_ptr<TableMirror>> TableMirror::Create(
 
 TableMirror::TableMirror(std::shared_ptr<table::Table> table, std::unique_ptr<Selection> selection,
                          std::unique_ptr<SlotDirectory> directory)
-    : table_(std::move(table)),
-      selection_(std::move(selection)),
-      directory_(std::move(directory)) {
+    : table_(std::move(table)), selection_(std::move(selection)), directory_(std::move(directory)) {
   Attach();
 }
 
@@ -65,10 +63,13 @@ template <typename Call>
 absl::StatusOr<uint32_t> TableMirror::WithGrant(uint32_t max_items, absl::Time deadline,
                                                 Stream stream, Call draw) {
   int64_t granted = 0;
-  GR_RETURN_IF_ERROR(table_->GrantDraws(max_items, deadline, [&](int64_t n) {
-    granted = n;
-    Take();
-  }, &cancelled_));
+  GR_RETURN_IF_ERROR(table_->GrantDraws(
+      max_items, deadline,
+      [&](int64_t n) {
+        granted = n;
+        Take();
+      },
+      &cancelled_));
   absl::Status status = Apply(stream);
   if (status.ok()) status = draw(static_cast<uint32_t>(granted));
   if (status.ok()) return static_cast<uint32_t>(granted);

@@ -22,9 +22,9 @@ namespace gear_reverb::device {
 //
 // With a directory, what the items refer to is followed as well.
 //
-// Thread-compatible but for Cancel; the table may be used from any thread meanwhile. Calls must use one stream, or
-// streams that the caller has made to wait for each other. What is drawn may be gone from the table
-// by the time that the caller sees it; who needs its data holds on to it.
+// Thread-compatible but for Cancel; the table may be used from any thread meanwhile. Calls must use
+// one stream, or streams that the caller has made to wait for each other. What is drawn may be gone
+// from the table by the time that the caller sees it; who needs its data holds on to it.
 //
 // Among equal priorities of a heap, items that were there before the mirror count as touched in
 // order of insertion, as after a checkpoint.
