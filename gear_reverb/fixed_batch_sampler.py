@@ -65,7 +65,7 @@ class FixedBatchSampler:
 
     @property
     def batch(self) -> ReplayBatch:
-        """The arrays, always the same ones; their content is that of the last batch.
+        """The arrays, always the same ones; their content is that of the last batch enqueued.
 
         `table_size` and `times_sampled` of the info are None.
 

@@ -104,10 +104,13 @@ absl::StatusOr<std::unique_ptr<FixedBatches>> FixedBatches::Create(
     return base::InvalidArgument("batch_size (", options.size, ") must be in [1, 2**32).");
   }
   std::unique_ptr<FixedBatches> made(new FixedBatches(options));
+  std::optional<uint64_t>& seed = made->options_.table.seed;
+  if (!seed.has_value()) seed = RandomSeed();
   made->device_ = options.table.device;
   GR_ASSIGN_OR_RETURN(made->backend_, made->device_->NewDrawBackend());
   GR_ASSIGN_OR_RETURN(made->gathers_, made->device_->NewStream(/*kept=*/1));
-  GR_ASSIGN_OR_RETURN(made->table_, OpenTable(*service, options.table, made->backend_, true));
+  GR_ASSIGN_OR_RETURN(made->table_,
+                      OpenTable(*service, made->options_.table, made->backend_, true));
   made->service_ = std::move(service);
   return made;
 }
@@ -126,7 +129,7 @@ void FixedBatches::Close() {
   table_ = nullptr;
 }
 
-absl::Status FixedBatches::MakePlan() {
+absl::Status FixedBatches::MakePlan(device::Stream stream) {
   const auto size = static_cast<uint32_t>(options_.size);
   const device::SlotDirectory& directory = table_->directory();
   const device::Casts& casts = options_.table.casts;
@@ -139,7 +142,11 @@ absl::Status FixedBatches::MakePlan() {
     return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
   }));
   arrays_ = plan_->arrays();
-  return output_->Wait();
+  GR_RETURN_IF_ERROR(output_->Wait());
+  // Kernels are loaded when they are first launched, which must not be in a capture.
+  GR_RETURN_IF_ERROR(
+      plan_->Enqueue(table_->selection(), options_.beta.value_or(0), output_->data(), stream));
+  return table_->selection().Seed(*options_.table.seed, 0, stream);
 }
 
 absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
@@ -156,7 +163,7 @@ absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
   }
   if (!status.ok()) return service_->Explain(status);
   if (output_ == nullptr) {
-    GR_RETURN_IF_ERROR(MakePlan());
+    GR_RETURN_IF_ERROR(MakePlan(stream));
   } else if (plan_->version() != table_->directory().version()) {
     return base::FailedPrecondition(
         "The items of table ", options_.table.table,

@@ -90,9 +90,9 @@ class FixedBatches {
 
  private:
   explicit FixedBatches(const Options& options) : options_(options) {}
-  absl::Status MakePlan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status MakePlan(device::Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const Options options_;
+  Options options_;
   std::shared_ptr<service::ReplayService> service_;
   std::shared_ptr<device::Device> device_;
   std::shared_ptr<device::DrawBackend> backend_;
