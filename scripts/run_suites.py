@@ -9,7 +9,6 @@ library alone.
 """
 
 import argparse
-import dataclasses
 import os
 import pathlib
 import shutil
@@ -21,6 +20,9 @@ import traceback
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 
+import building_ahead
+from suite_counts import Counts, read_junit
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "build" / "reports"
 PROGRAM_TIMEOUT_SECONDS = 600
@@ -30,30 +32,13 @@ ADAPTERS = {"torch": "tests/test_torch_adapter.py", "jax": "tests/test_jax_adapt
 # Suites that run only where they are named.
 ON_REQUEST = {"image"}
 
+# The suites of native tests, each with its build, and what everything is built with there.
+SANITIZERS = {"native": "", "asan": "address,undefined", "tsan": "thread"}
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": f"second_deadlock_stack=1:suppressions={ROOT}/scripts/tsan.supp",
 }
-
-
-@dataclasses.dataclass
-class Counts:
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-    def add(self, other: "Counts") -> None:
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
-        self.notes += other.notes
-
-    def fail(self, note: str) -> "Counts":
-        self.failed += 1
-        self.notes.append(note)
-        return self
 
 
 def run(command: list, **env: str) -> int:
@@ -70,19 +55,6 @@ def fresh_reports(name: str) -> pathlib.Path:
     return directory
 
 
-def read_junit(path: pathlib.Path) -> Counts:
-    """Counts the cases of a JUnit file as pytest, GoogleTest and CTest write it."""
-    counts = Counts()
-    for case in ElementTree.parse(path).getroot().iter("testcase"):
-        if case.find("failure") is not None or case.find("error") is not None:
-            counts.failed += 1
-        elif case.find("skipped") is not None or case.get("status") in ("notrun", "disabled"):
-            counts.skipped += 1
-        else:
-            counts.passed += 1
-    return counts
-
-
 # ---- native ----
 
 
@@ -97,19 +69,19 @@ def without_address_randomization() -> list[str]:
     return []
 
 
-def native(name: str, build: str, sanitize: str) -> Counts:
-    directory = ROOT / "build" / build
+def native(name: str) -> Counts:
+    sanitized = bool(SANITIZERS[name])
+    if sanitized:
+        building_ahead.wait()  # What went wrong there comes out now.
+    directory = ROOT / "build" / name
     reports = fresh_reports(name)
-    configure = ["cmake", "-S", ROOT, "-B", directory, "-G", "Ninja", "-DGEAR_REVERB_TESTS=ON"]
-    if run([*configure, f"-DGEAR_REVERB_SANITIZE={sanitize}"]) or run(
-        ["cmake", "--build", directory]
-    ):
+    if any(map(run, building_ahead.commands(name, SANITIZERS[name]))):
         return Counts().fail("the build failed")
     programs = reports / "ctest.xml"
     # Race detection wants real concurrency of one program rather than of many.
-    jobs = 1 if sanitize else os.cpu_count()
+    jobs = 1 if sanitized else os.cpu_count()
     status = run(
-        [*(without_address_randomization() if sanitize else [])]
+        [*(without_address_randomization() if sanitized else [])]
         + ["ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error"]
         + [f"--parallel={jobs}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
         GTEST_OUTPUT=f"xml:{reports}/",
@@ -268,14 +240,14 @@ def install() -> Counts:
 
 def main() -> int:
     suites: dict[str, Callable[[], Counts]] = {
-        "native": lambda: native("native", "native", ""),
+        "native": lambda: native("native"),
         "python": python,
         "compat": compat,
         "acme": acme,
         "imports": imports,
         "adapters": adapters,
-        "asan": lambda: native("asan", "asan", "address,undefined"),
-        "tsan": lambda: native("tsan", "tsan", "thread"),
+        "asan": lambda: native("asan"),
+        "tsan": lambda: native("tsan"),
         "pythons": lambda: pythons(options.pythons.split(",")),
         "install": install,
         "checks": checks,
@@ -295,7 +267,10 @@ def main() -> int:
     summary.unlink(missing_ok=True)
     total = Counts()
     table = [f"{'suite':<10}{'passed':>8}{'failed':>8}{'skipped':>9}{'seconds':>9}"]
-    for name in options.suites or (name for name in suites if name not in ON_REQUEST):
+    names = options.suites or [name for name in suites if name not in ON_REQUEST]
+    later = {name: SANITIZERS[name] for name in names[1:] if SANITIZERS.get(name)}
+    building_ahead.start(later, ROOT, REPORTS / "building_ahead.log")
+    for name in names:
         print(f"\n==== {name} ====", flush=True)
         start = time.monotonic()
         try:
@@ -306,6 +281,7 @@ def main() -> int:
         total.add(counts)
         row = f"{counts.passed:>8}{counts.failed:>8}{counts.skipped:>9}"
         table.append(f"{name:<10}{row}{time.monotonic() - start:>9.0f}")
+        print(table[-1], flush=True)
         table += [f"{'':<10}  {note}" for note in counts.notes]
     print("\n" + "\n".join(table))
     closing = f"{total.passed} passed, {total.failed} failed"

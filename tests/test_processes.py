@@ -2,22 +2,17 @@
 
 import contextlib
 import gc
-import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 
 import numpy as np
 import pytest
+from processes import SECONDS, finish, start
 from tables import make_table, sizes
 
 import gear_reverb
 from gear_reverb import rate_limiters
-
-SECONDS = 60  # For processes that should end at once; the machine may be busy.
 
 SERVER = """
     import gear_reverb as reverb
@@ -26,22 +21,6 @@ SERVER = """
     server.wait()
     print("drained", flush=True)
 """
-
-
-def start(code, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "GEAR_REVERB_CONNECT_TIMEOUT": "2", **environment},
-    )
-
-
-def finish(process, text=None):
-    out, err = process.communicate(text, timeout=SECONDS)
-    return process.returncode, out, err
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ def run_suites(monkeypatch, tmp_path):
     spec = importlib.util.spec_from_file_location("run_suites", ROOT / "scripts" / "run_suites.py")
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "run_suites", module)
+    monkeypatch.syspath_prepend(ROOT / "scripts")
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "REPORTS", tmp_path / "reports")

@@ -230,7 +230,7 @@ py::array BorrowingArray(DType dtype, const tensor::Shape& shape, void* data, py
 
 py::list ToArrays(const storage::Trajectory& trajectory) {
   // From this size on it is worth letting other Python threads run.
-  constexpr int64_t kReleaseGilFromBytes = 32 << 10;
+  constexpr int64_t kGatherWithoutGilFrom = 32 << 10;
 
   const size_t n = trajectory.columns.size();
   py::list arrays(n);
@@ -256,7 +256,7 @@ py::list ToArrays(const storage::Trajectory& trajectory) {
       if (destinations[i] != nullptr) storage::Gather(trajectory.columns[i], destinations[i]);
     }
   };
-  if (bytes < kReleaseGilFromBytes) {
+  if (bytes < kGatherWithoutGilFrom) {
     gather();
   } else {
     ReleaseGil release;

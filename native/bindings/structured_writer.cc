@@ -11,7 +11,7 @@
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/bindings/peer_delete.h"
-#include "native/bindings/writer_waits.h"
+#include "native/bindings/writer_calls.h"
 #include "native/writer/structured_writer.h"
 #include "pybind11/stl.h"
 
@@ -142,14 +142,14 @@ void DefineStructuredWriter(py::module_& module) {
           "Flush",
           [](StructuredWriter& self, int64_t ignore_last_num_items,
              std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
+            const absl::Time deadline = DeadlineOf(timeout_ms);
             WithoutGil([&] { return self.Flush(ignore_last_num_items, deadline); });
           },
           py::arg("ignore_last_num_items"), py::arg("timeout_ms"))
       .def(
           "EndEpisode",
           [](StructuredWriter& self, bool clear_buffers, std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
+            const absl::Time deadline = DeadlineOf(timeout_ms);
             WithoutGil([&] { return self.EndEpisode(clear_buffers, deadline); });
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))

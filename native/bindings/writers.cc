@@ -14,7 +14,7 @@
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/bindings/peer_delete.h"
-#include "native/bindings/writer_waits.h"
+#include "native/bindings/writer_calls.h"
 #include "native/writer/trajectory_writer.h"
 #include "native/writer/writer.h"
 #include "pybind11/stl.h"
@@ -165,14 +165,14 @@ void DefineTrajectoryWriter(py::module_& module) {
       .def(
           "Flush",
           [](TrajectoryWriter& self, int64_t ignore_last_num_items, int64_t timeout_ms) {
-            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
+            const absl::Time deadline = DeadlineOf(timeout_ms);
             WithoutGil([&] { return self.Flush(ignore_last_num_items, deadline); });
           },
           py::arg("ignore_last_num_items"), py::arg("timeout_ms"))
       .def(
           "EndEpisode",
           [](TrajectoryWriter& self, bool clear_buffers, std::optional<int64_t> timeout_ms) {
-            const absl::Time deadline = DeadlineOfMilliseconds(timeout_ms);
+            const absl::Time deadline = DeadlineOf(timeout_ms);
             WithoutGil([&] { return self.EndEpisode(clear_buffers, deadline); });
           },
           py::arg("clear_buffers"), py::arg("timeout_ms"))

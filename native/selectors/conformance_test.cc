@@ -271,23 +271,7 @@ TEST_P(SelectorTest, FrequenciesMatchTheProbabilities) {
   constexpr size_t kDraws = 100000;
   std::map<Slot, size_t> counts;
   for (const Draw& draw : Sample(*selector, kDraws)) ++counts[draw.slot];
-  double chi_squared = 0;
-  size_t cells = 0;
-  for (const auto& [slot, probability] : model.Probabilities()) {
-    if (probability == 0) {
-      EXPECT_EQ(counts[slot], 0u);
-      continue;
-    }
-    const double expected = probability * kDraws;
-    const double excess = static_cast<double>(counts[slot]) - expected;
-    chi_squared += excess * excess / expected;
-    ++cells;
-  }
-  if (cells == 1) {
-    EXPECT_EQ(chi_squared, 0);
-  } else {
-    EXPECT_LT(chi_squared, testing::ChiSquaredBound(cells - 1));
-  }
+  testing::ExpectDrawnAs(model.Probabilities(), counts, kDraws);
 }
 
 }  // namespace

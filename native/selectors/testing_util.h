@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "native/selectors/selector.h"
 
 namespace gear_reverb::selectors::testing {
@@ -15,6 +16,30 @@ namespace gear_reverb::selectors::testing {
 inline double ChiSquaredBound(size_t degrees) {
   const double k = static_cast<double>(degrees), v = 2 / (9 * k);
   return k * std::pow(1 - v + 3.09 * std::sqrt(v), 3);
+}
+
+// That `draws` draws, of which `counts` fell on each slot, are as the probabilities say: by a
+// chi-squared test, which fails by chance once in 1000 seeds, and exactly where one slot has them
+// all.
+inline void ExpectDrawnAs(const std::map<Slot, double>& probabilities,
+                          std::map<Slot, size_t> counts, size_t draws) {
+  double chi_squared = 0;
+  size_t cells = 0;
+  for (const auto& [slot, probability] : probabilities) {
+    if (probability == 0) {
+      EXPECT_EQ(counts[slot], 0u);
+      continue;
+    }
+    const double expected = probability * static_cast<double>(draws);
+    const double excess = static_cast<double>(counts[slot]) - expected;
+    chi_squared += excess * excess / expected;
+    ++cells;
+  }
+  if (cells == 1) {
+    EXPECT_EQ(chi_squared, 0);
+  } else {
+    EXPECT_LT(chi_squared, ChiSquaredBound(cells - 1));
+  }
 }
 
 // The rules of all strategies, written for clarity: every question scans all items.

@@ -1,14 +1,11 @@
 """Servers in other processes, and what tests of the shared-memory plane do with them."""
 
 import os
-import subprocess
-import sys
-import textwrap
 import time
 
 import tree
+from processes import SECONDS, start
 
-SECONDS = 60  # For processes that should end at once; the machine may be busy.
 VARIABLE = "GEAR_REVERB_DATA_PLANE"
 
 SERVER = """
@@ -23,17 +20,6 @@ SERVER = """
 """
 
 
-def start(code, **environment):
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "GEAR_REVERB_CONNECT_TIMEOUT": "2", **environment},
-    )
-
-
 def start_server(**environment):
     process = start(SERVER, **environment)
     return process, int(process.stdout.readline())
@@ -42,11 +28,6 @@ def start_server(**environment):
 def end(process):
     process.kill()
     process.communicate()
-
-
-def finish(process, text=None):
-    out, err = process.communicate(text, timeout=SECONDS)
-    return process.returncode, out, err
 
 
 def wait_until(condition):

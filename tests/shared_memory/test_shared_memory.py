@@ -6,7 +6,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from forks import in_child
-from servers import SECONDS, sample, wait_until, write
+from processes import SECONDS
+from servers import sample, wait_until, write
 
 import gear_reverb
 

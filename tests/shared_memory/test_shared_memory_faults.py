@@ -9,18 +9,8 @@ import time
 
 import numpy as np
 import pytest
-from servers import (
-    SECONDS,
-    SERVER,
-    VARIABLE,
-    end,
-    finish,
-    sample,
-    shared_bytes,
-    start,
-    start_server,
-    wait_until,
-)
+from processes import SECONDS, finish, start
+from servers import SERVER, VARIABLE, end, sample, shared_bytes, start_server, wait_until
 from tables import make_table
 
 import gear_reverb
