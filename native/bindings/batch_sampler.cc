@@ -86,7 +86,7 @@ class PyBatchSampler {
 
   py::tuple Next(std::optional<double> timeout, std::optional<double> beta) {
     CheckBeta(beta);
-    const absl::Time deadline = DeadlineOf(timeout);
+    const absl::Time deadline = DeadlineInSeconds(timeout);
     return TakeBatch(beta, *side_buffers_, side_gathers_.get(),
                      [&] { return sampler_->Next(deadline); });
   }
@@ -145,7 +145,7 @@ py::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t
                       std::optional<double> beta) {
   CheckBeta(beta);
   const client::BatchRequest request = RequestOf(batch_size, ragged, max_bytes);
-  const absl::Time deadline = DeadlineOf(timeout);
+  const absl::Time deadline = DeadlineInSeconds(timeout);
   return TakeBatch(beta, client->side_buffers(), nullptr,
                    [&] { return client->SampleBatch(table, request, deadline); });
 }

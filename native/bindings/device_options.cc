@@ -42,7 +42,7 @@ device::Casts CastsOf(const std::string& float32, const std::string& uint8) {
   return {check("float32", float32, {"bfloat16", "float16"}), check("uint8", uint8, {"float16"})};
 }
 
-absl::Time DeadlineOf(std::optional<double> timeout) {
+absl::Time DeadlineInSeconds(std::optional<double> timeout) {
   if (!timeout.has_value()) return absl::InfiniteFuture();
   if (!(*timeout >= 0)) {
     throw py::value_error("timeout (" + std::to_string(*timeout) + ") must be >= 0 seconds.");

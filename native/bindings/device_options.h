@@ -19,7 +19,7 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& na
 device::Casts CastsOf(const std::string& float32, const std::string& uint8);
 
 // In seconds from now; none: for ever. Throws ValueError.
-absl::Time DeadlineOf(std::optional<double> timeout);
+absl::Time DeadlineInSeconds(std::optional<double> timeout);
 // Throws ValueError unless it is finite and not negative.
 void CheckBeta(std::optional<double> beta);
 

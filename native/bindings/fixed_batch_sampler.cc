@@ -30,7 +30,7 @@ class PyFixedBatchSampler {
   }
 
   void Prepare(std::optional<double> timeout, uintptr_t stream) {
-    const absl::Time deadline = DeadlineOf(timeout);
+    const absl::Time deadline = DeadlineInSeconds(timeout);
     client::FixedBatches& batches = Open();
     WithoutGil([&] { return batches.Prepare(deadline, reinterpret_cast<void*>(stream)); });
   }
