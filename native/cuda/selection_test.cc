@@ -1,5 +1,6 @@
 // The kernels of selection, and resident tables, under the tests of their twin. Skipped, with the
 // reason, without a GPU.
+#include "native/base/status.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/select_backend.h"
 #include "native/device/resident_table_conformance.h"

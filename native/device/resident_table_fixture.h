@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/base/status.h"
 #include "native/device/resident_table.h"
 #include "native/device/selection_test_util.h"
 #include "native/table/table_test_util.h"
