@@ -22,9 +22,10 @@ class Mark {
   virtual bool done() const = 0;
 };
 
-// Thread-compatible. Everything with a stream may return before it is done; pointers are to memory
-// of the device but where it says otherwise. WriteEntries, Pick, Weights and Gather only launch
-// kernels, and read no memory of the host then or later: they may be captured and replayed.
+// Thread-compatible, but for Weights, which any thread may call. Everything with a stream may
+// return before it is done; pointers are to memory of the device but where it says otherwise.
+// WriteEntries, Pick, Weights and Gather only launch kernels, and read no memory of the host then
+// or later: they may be captured and replayed.
 class DrawBackend {
  public:
   virtual ~DrawBackend() = default;

@@ -50,7 +50,9 @@ class LateWork {
 class LateSelect final : public SelectBackend {
  public:
   explicit LateSelect(std::shared_ptr<LateWork> work) : work_(std::move(work)) {}
+  size_t most_bytes = SIZE_MAX;  // Of one allocation.
   absl::StatusOr<void*> Allocate(size_t bytes) override {
+    if (bytes > most_bytes) return absl::ResourceExhaustedError("no memory");
     GR_ASSIGN_OR_RETURN(void* const memory, twin_->Allocate(bytes));
     std::memset(memory, 0xee, bytes);
     work_->ranges[static_cast<std::byte*>(memory)] = bytes;
@@ -117,6 +119,7 @@ class LateMark final : public Mark {
 class LateBackend final : public DrawBackend {
  public:
   const std::shared_ptr<SelectBackend>& select() const override { return select_; }
+  void LimitAllocations(size_t bytes) { static_cast<LateSelect&>(*select_).most_bytes = bytes; }
   absl::StatusOr<Bytes> AllocateHost(size_t bytes) override {
     auto* const memory = static_cast<std::byte*>(std::malloc(bytes));
     work_->ranges[memory] = bytes;
@@ -206,6 +209,52 @@ TEST(ResidentMemoryTest, HoldsItemsForAsLongAsTheyMayBeRead) {
   EXPECT_EQ(blocks(), before + of_item);
   resident = nullptr;
   EXPECT_EQ(blocks(), before);
+}
+
+TEST(ResidentMemoryTest, WithoutMemoryForADirectoryItSaysSo) {
+  const auto backend = std::make_shared<LateBackend>();
+  table::TableOptions options = table::Options(50000);
+  options.sampler = selectors::UniformOptions{};
+  const auto table = table::Table::Create(std::move(options)).value();
+  auto resident = ResidentTable::Create(table, backend, {}).value();
+  for (uint64_t key = 0; key < 5000; ++key) {
+    ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(key, 1, MakeContent(key, 1))).ok());
+  }
+  backend->LimitAllocations(150000);
+  EXPECT_TRUE(absl::IsFailedPrecondition(resident->Prepare(1, absl::InfinitePast(), nullptr)));
+  EXPECT_EQ(resident->why_not(), "the device has no memory for a directory of 5000 items");
+  EXPECT_EQ(table->info().num_unused_samples, 1);
+}
+
+// More than is staged at once.
+TEST(ResidentMemoryTest, ALargeTableIsCopiedInParts) {
+  const auto backend = std::make_shared<LateBackend>();
+  constexpr uint64_t kItems = 200000;
+  table::TableOptions options = table::Options(kItems);
+  options.sampler = selectors::UniformOptions{};
+  const auto table = table::Table::Create(std::move(options)).value();
+  std::vector<storage::TrajectoryPtr> items;
+  for (uint64_t i = 0; i < 16; ++i) items.push_back(MakeContent(i, 16, 16));
+  for (uint64_t key = 0; key < kItems; ++key) {
+    ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(key, 1, items[key % 16])).ok());
+  }
+  auto resident = ResidentTable::Create(table, backend, {}).value();
+  ASSERT_TRUE(resident->Prepare(64, absl::InfinitePast(), nullptr).ok());
+  auto plan = DrawPlan::Create(resident->directory(), 64, {}, false).value();
+  const DrawnArrays& arrays = plan->arrays();
+  auto* const output =
+      static_cast<std::byte*>(backend->select()->Allocate(arrays.output_bytes).value());
+  ASSERT_TRUE(plan->Enqueue(resident->selection(), 0, output, nullptr).ok());
+  ASSERT_TRUE(resident->Collect(*plan, output, nullptr).ok());
+  ASSERT_TRUE(backend->Synchronize().ok());
+  const auto* const keys = reinterpret_cast<const uint64_t*>(output + arrays.keys.offset);
+  const auto* const numbers = reinterpret_cast<const uint64_t*>(output + arrays.columns[0].offset);
+  for (uint64_t i = 0; i < 64 * 16; ++i) {
+    ASSERT_EQ(numbers[2 * i], keys[i / 16] % 16);
+    ASSERT_EQ(numbers[2 * i + 1], i % 16);
+  }
+  plan = nullptr;
+  backend->select()->Free(output);
 }
 
 }  // namespace

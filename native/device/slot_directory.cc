@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t kFewSlots = 1024;
 constexpr size_t kMostEntries = size_t{1} << 16;  // Of one upload.
+// More is not staged at once: a table that is large already is waited for when it is first copied.
+constexpr size_t kMostStagedBytes = size_t{64} << 20;
 
 ItemColumn DescribeItemColumn(const storage::TrajectoryColumn& column) {
   const storage::ChunkColumn& source = column.slices[0].source();
@@ -76,8 +78,8 @@ absl::StatusOr<absl::Span<const SlotState>> SlotDirectory::Apply(TableChanges& c
   GR_RETURN_IF_ERROR(Reserve(held_.size(), stream));
   GR_RETURN_IF_ERROR(Check(stream));
   GR_RETURN_IF_ERROR(Write(stream));
-  if (changes.states.empty()) return absl::Span<const SlotState>();
   const size_t bytes = changes.states.size() * sizeof(SlotState);
+  if (bytes == 0 || bytes > kMostStagedBytes) return absl::MakeConstSpan(changes.states);
   GR_ASSIGN_OR_RETURN(std::byte* const states, Stage(bytes));
   std::memcpy(states, changes.states.data(), bytes);
   return absl::MakeConstSpan(reinterpret_cast<const SlotState*>(states), changes.states.size());
@@ -183,7 +185,11 @@ absl::Status SlotDirectory::Grow(T** entries, size_t from, size_t to, size_t of_
                                  Stream stream) {
   if (to * of_slot == 0) return absl::OkStatus();
   SelectBackend& memory = *backend_->select();
-  GR_ASSIGN_OR_RETURN(void* const grown, memory.Allocate(to * of_slot * sizeof(T)));
+  absl::StatusOr<void*> allocated = memory.Allocate(to * of_slot * sizeof(T));
+  if (absl::IsResourceExhausted(allocated.status())) {
+    return Refuse(absl::StrCat("the device has no memory for a directory of ", to, " items"));
+  }
+  GR_ASSIGN_OR_RETURN(void* const grown, std::move(allocated));
   absl::Status status;
   if (*entries != nullptr) {
     status = memory.Copy(grown, *entries, from * of_slot * sizeof(T), stream);
@@ -212,12 +218,18 @@ absl::StatusOr<std::byte*> SlotDirectory::Stage(size_t bytes) {
 absl::Status SlotDirectory::Write(Stream stream) {
   absl::Span<const uint32_t> slots = fresh_;
   absl::Span<const Priority> priorities = priorities_;
+  const size_t most_staged = std::max<size_t>(
+      kMostStagedBytes / (kMostEntries * (view_.pieces_per_slot + 1) * sizeof(RowPiece)), 1);
   while (!slots.empty() || !priorities.empty()) {
     const auto some = slots.first(std::min(slots.size(), kMostEntries));
     const auto others = priorities.first(std::min(priorities.size(), kMostEntries));
     GR_RETURN_IF_ERROR(WriteSome(some, others, stream));
     slots.remove_prefix(some.size());
     priorities.remove_prefix(others.size());
+    if (now_.uploads.size() >= most_staged && !slots.empty()) {
+      GR_RETURN_IF_ERROR(backend_->select()->Synchronize(stream));
+      now_.uploads.clear();
+    }
   }
   return absl::OkStatus();
 }

@@ -32,8 +32,8 @@ struct ItemColumn {
 
 // Of items that a device can gather by itself: all alike in number, dtype, shape and length of
 // their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
-// device reads. Otherwise Apply fails with FAILED_PRECONDITION, and why_not() says why from then
-// on.
+// device reads. Otherwise, or if the device has no memory for them, calls fail with
+// FAILED_PRECONDITION, and why_not() says why from then on.
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
 // the largest needs, rounded up to a power of two. Here: 12 bytes a slot, and a reference to every
@@ -54,8 +54,8 @@ class SlotDirectory {
   SlotDirectory& operator=(const SlotDirectory&) = delete;
 
   // Takes over the changes, which leaves null trajectories. The states that it returns are those of
-  // the changes, in memory that copies to the device do not wait for. After an error the next
-  // changes must begin with a reset.
+  // the changes, in memory that copies to the device do not wait for, unless they are very many.
+  // After an error the next changes must begin with a reset.
   absl::StatusOr<absl::Span<const SlotState>> Apply(TableChanges& changes, Stream stream);
   // After Apply and the copies of its states: what is no longer needed is let go of when the stream
   // has come past this.
