@@ -31,7 +31,9 @@ def start(builds: dict[str, str], root: pathlib.Path, log: pathlib.Path) -> None
             cwd=root,
             stdout=output,
             stderr=output,
-            start_new_session=True,  # So that all of it can be ended.
+            # A group, so that all of it can be ended; in this session, since Linux may share the
+            # processor between sessions first, whatever the priorities of their processes.
+            preexec_fn=os.setpgrp,
         )
     atexit.register(_end)
 
