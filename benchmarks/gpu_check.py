@@ -7,6 +7,7 @@ numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they 
 """
 
 import argparse
+import contextlib
 import datetime
 import importlib
 import json
@@ -15,8 +16,8 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 import gpu_draws
 import numpy as np
@@ -87,33 +88,43 @@ def batches_are_equal(device: str, out: str) -> dict[str, Any]:
     """A server, its tables and samplers, with and without the device, of equal seeds."""
     seed = secrets.randbits(32)
     rng = np.random.default_rng(seed)
-    server, client = serve(rng)
     compared = 0
-    try:
-        for ragged in ("pad", "pack"):
-            options = {"ragged": ragged, "seed": seed, "beta": 0.6, "prefetch": 2}
-            with (
-                client.batch_sampler("t", 64, **options) as plain,
-                client.batch_sampler("t", 64, device=device, out=out, **options) as other,
-            ):
-                for _, a, b in zip(range(10), plain, other):
-                    np.testing.assert_array_equal(a.info.key, b.info.key)
-                    pairs = [*zip(a.data, b.data), (a.weights, b.weights), (a.lengths, b.lengths)]
-                    side = "mask" if ragged == "pad" else "cu_seqlens"
-                    pairs.append((getattr(a, side), getattr(b, side)))
-                    for x, y in pairs:
-                        np.testing.assert_array_equal(x, as_numpy(y))
-                        compared += x.nbytes
-    finally:
-        server.stop()
+    for placement in ("host", "device"):
+        server, client = serve(rng, placement)
+        try:
+            compared += bytes_compared(client, device, out, seed)
+        finally:
+            server.stop()
     return {"seed": seed, "bytes": compared}
 
 
-def serve(rng: np.random.Generator) -> tuple[gear_reverb.Server, gear_reverb.Client]:
+def bytes_compared(client: gear_reverb.Client, device: str, out: str, seed: int) -> int:
+    compared = 0
+    for ragged in ("pad", "pack"):
+        options = {"ragged": ragged, "seed": seed, "beta": 0.6, "prefetch": 2}
+        with (
+            client.batch_sampler("t", 64, **options) as plain,
+            client.batch_sampler("t", 64, device=device, out=out, **options) as other,
+        ):
+            for _, a, b in zip(range(10), plain, other):
+                np.testing.assert_array_equal(a.info.key, b.info.key)
+                pairs = [*zip(a.data, b.data), (a.weights, b.weights), (a.lengths, b.lengths)]
+                side = "mask" if ragged == "pad" else "cu_seqlens"
+                pairs.append((getattr(a, side), getattr(b, side)))
+                for x, y in pairs:
+                    np.testing.assert_array_equal(x, as_numpy(y))
+                    compared += x.nbytes
+    return compared
+
+
+def serve(
+    rng: np.random.Generator, placement: Literal["host", "device"]
+) -> tuple[gear_reverb.Server, gear_reverb.Client]:
     """A table of items of 1 to 300 steps, three columns of different kinds."""
     fifo = selectors.Fifo()
     limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("t", selectors.Prioritized(0.7), fifo, 1000, limiter)
+    prioritized = selectors.Prioritized(0.7)
+    table = gear_reverb.Table("t", prioritized, fifo, 1000, limiter, placement=placement)
     server = gear_reverb.Server([table])
     client = server.localhost_client()
     with client.trajectory_writer(num_keep_alive_refs=300) as writer:
@@ -234,6 +245,71 @@ def selections(gpu: int | None) -> list[dict[str, float]]:
     return results
 
 
+def gathers_through_the_tier(device: str, out: str, copy_rate: float) -> list[dict[str, Any]]:
+    """Whole batches, drawn and gathered, of a table whose columns the device keeps."""
+    results = []
+    # (workload, batch, items): each batch is large, and the table some times as large.
+    for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
+        if device == "cpu":  # To prove the steps.
+            batch, items = batch // 16, items // 4
+        widths = [row_bytes for row_bytes, _ in WORKLOADS[name]]
+        with tier_sampler(device, out, batch, items, widths) as (sampler, tier):
+            for _ in range(3):
+                next(sampler)
+            before = sampler.device_stats()
+            wait_for_device(out)
+            start = time.perf_counter()
+            count = 20
+            for _ in range(count):
+                next(sampler)
+            wait_for_device(out)
+            rate = count * batch * sum(widths) / (time.perf_counter() - start)
+            after = sampler.device_stats()
+        there, all_bytes = (after[k] - before[k] for k in ("device_bytes", "gathered_bytes"))
+        assert there >= 0.99 * all_bytes, f"{there} of {all_bytes} bytes were on the device"
+        result = {"workload": name, "batch": batch, "bytes_per_second": rate, "tier": tier}
+        if copy_rate:
+            result["of_copy"] = rate / copy_rate
+        results.append(result)
+        of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
+        print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s{of_copy}")
+    return results
+
+
+@contextlib.contextmanager
+def tier_sampler(
+    device: str, out: str, batch: int, items: int, widths: list[int]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A sampler of a table with `items` items of these columns' bytes, all on the device."""
+    uniform, fifo = selectors.Uniform(), selectors.Fifo()
+    limiter = rate_limiters.MinSize(1)
+    table = gear_reverb.Table("tier", uniform, fifo, items, limiter, placement="device")
+    server = gear_reverb.Server([table])
+    try:
+        client = server.localhost_client()
+        rng = np.random.default_rng()
+        for _ in range(8):
+            rows = [rng.integers(0, 256, (items // 8, 4, w // 4), np.uint8) for w in widths]
+            client.insert_batch("tier", rows, 1.0)
+        with client.batch_sampler("tier", batch, device=device, out=out) as sampler:
+            next(sampler)
+            tier: dict[str, Any] = {}
+            give_up = time.monotonic() + 60
+            while tier.get("resident_bytes", 0) < items * sum(widths):
+                tiers = sampler.device_stats()["tiers"]
+                tier = next(t for t in reversed(tiers) if t["table"] == "tier")
+                assert time.monotonic() < give_up and not tier["overflow_bytes"], tier
+                time.sleep(0.01)
+            yield sampler, tier
+    finally:
+        server.stop()
+
+
+def wait_for_device(out: str) -> None:
+    if out == "torch":
+        importlib.import_module("torch").cuda.synchronize()
+
+
 def end_to_end(device: str, out: str) -> dict[str, float]:
     """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
     rng = np.random.default_rng()
@@ -255,6 +331,7 @@ def end_to_end(device: str, out: str) -> dict[str, float]:
                 count = 40
                 for _ in range(count):
                     next(sampler)
+                wait_for_device(out)
                 seconds = time.perf_counter() - start
                 print(f"   W1 B={batch}: {sampler.device_stats()}")
             rates[f"W1 B={batch}"] = count * batch * 56_000 / seconds
@@ -298,12 +375,15 @@ def main() -> int:
     graphs = (options.device, frameworks[0], as_numpy)
     report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
     report.step("rates of draws", gpu_draws.rates, *graphs[:2])
+    rates = {}
     if on_gpu:
         report.step("ceilings", ceilings, gpu)
         rates = report.values.get("ceilings", {})
         for place, rate in rates.items():
             report.step(f"gather from {place}", gathers, gpu, place, rate)
         report.step("index_select", index_select_pipeline, gpu)
+    copy_rate = rates.get("device", 0)
+    report.step("tier", gathers_through_the_tier, options.device, frameworks[0], copy_rate)
     report.step("selection", selections, selector)
     report.step("end to end", end_to_end, options.device, frameworks[0])
     report.values["cuda at the end"] = cuda.stats()

@@ -58,8 +58,10 @@ class Table:
         extensions: Sequence[TableExtension] = ...,
         signature: bytes | None = None,
         seed: int | None = None,
+        on_device: bool = False,
+        device_bytes: int = 0,
     ) -> None:
-        """`signature`: serialised StructuredValue."""
+        """`signature`: serialised StructuredValue. `device_bytes`: 0 for the device's default."""
     def name(self) -> str: ...
     def can_sample(self, num_samples: int) -> bool: ...
     def can_insert(self, num_inserts: int) -> bool: ...

@@ -34,8 +34,13 @@ def stats() -> dict[str, Any]:
       `choices_error`); `choices`, the way of gathering rows for each class of the mean piece's
       bytes, with the rate that it had and that rate as a part of the link's (`of_link`); the number
       of `batches`, their `gathered_bytes`, and how many of these were `staged_bytes`, copied an
-      additional time because they did not lie in registered memory; and of that memory the
-      `registered_bytes`, the `registered_limit_bytes` and the last `registration_error`, or "".
+      additional time because they did not lie in registered memory; of that memory the
+      `registered_bytes`, the `registered_limit_bytes` and the last `registration_error`, or "";
+      `device_choices` and `copy_bytes_per_second`, as above for rows in the GPU's own memory
+      (`of_copy`: as a part of a large copy's rate within it), and the `device_bytes` that batches
+      read there; and `tiers`, a list of what it keeps of each `table` placed on devices:
+      `limit_bytes`, `allocated_bytes`, columns' `resident_bytes`, `waiting_bytes` (to be copied)
+      and `overflow_bytes` (left with the host), and `failures` of the GPU with the `last_error`.
     """
     reason = why_not()
     stats: dict[str, Any] = {"built": is_built(), "available": not reason, "why_not": reason}

@@ -8,7 +8,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from gear_reverb import client, item_selectors, pybind, rate_limiters, reverb_types
 from gear_reverb.platform.default import checkpointers
@@ -45,6 +45,8 @@ class Table:
         signature: reverb_types.SpecNest | None = None,
         *,
         seed: int | None = None,
+        placement: Literal["host", "device"] = "host",
+        device_bytes: int | None = None,
     ) -> None:
         """An empty table.
 
@@ -59,14 +61,27 @@ class Table:
           signature: Nest of specs that items must match; a column's shape includes its time axis.
             None, or an empty nest, for any items.
           seed: Makes selection reproducible; by default it differs from run to run.
+          placement: With "device", a device that a batch sampler of this process gathers on keeps
+            copies of the table's columns in its own memory, from the first such sampler on and for
+            as long as the table lives. Batches are the same, gathered from there. Text stays with
+            the host, and so does what there is no room for.
+          device_bytes: Memory that each such device may use for it; half of what is free by
+            default.
 
         Raises:
-          ValueError: If the name is empty, `max_size` is below 1, or a spec is unsupported.
+          ValueError: If the name is empty, `max_size` or `device_bytes` is below 1, there are
+            `device_bytes` without a placement there, or a spec is unsupported.
         """
         if not name:
             raise ValueError("name must be nonempty")
         if max_size < 1:
             raise ValueError(f"max_size ({max_size}) must be a positive integer")
+        if placement not in ("host", "device"):
+            raise ValueError(f"placement must be 'host' or 'device', but is {placement!r}")
+        if device_bytes is not None and (placement == "host" or device_bytes < 1):
+            raise ValueError(
+                f"device_bytes ({device_bytes}) must be >= 1, for placement 'device' alone"
+            )
         self._sampler = sampler
         self._remover = remover
         self._rate_limiter = rate_limiter
@@ -75,6 +90,8 @@ class Table:
         self._max_size = max_size
         self._max_times_sampled = max_times_sampled
         self._seed = seed
+        self._placement = placement
+        self._device_bytes = device_bytes
         internal_extensions = [
             internal
             for extension in self._extensions
@@ -90,6 +107,8 @@ class Table:
             extensions=internal_extensions,
             signature=_encode_signature(signature),
             seed=seed,
+            on_device=placement == "device",
+            device_bytes=device_bytes or 0,
         )
 
     @classmethod
@@ -183,6 +202,8 @@ class Table:
             extensions=pick(extensions, self._extensions),
             signature=pick(signature, self._signature),
             seed=self._seed,
+            placement=self._placement,
+            device_bytes=self._device_bytes,
         )
 
     def __repr__(self) -> str:

@@ -64,8 +64,9 @@ class ColumnAppender {
       if (out_->dtype == DType::kString) {
         AppendStrings(slice, source);
       } else {
+        const std::byte* const block = source.data.data();
         out_->pieces.push_back(
-            {source.data.data() + slice.offset * step_bytes_, slice.length * step_bytes_});
+            {block + slice.offset * step_bytes_, slice.length * step_bytes_, block});
       }
     }
     if (length > std::numeric_limits<int32_t>::max() ||

@@ -16,6 +16,7 @@ namespace gear_reverb::batch {
 struct Piece {
   const std::byte* data;
   size_t bytes;
+  const std::byte* block = nullptr;  // Where the chunk's column starts, if it is of this process.
 };
 
 // One column of all items. Strings have one piece per element, numbers one or more per item.

@@ -49,9 +49,10 @@ class LockedGathers final : public device::GatherStream {
  public:
   explicit LockedGathers(std::unique_ptr<device::GatherStream> gathers)
       : gathers_(std::move(gathers)) {}
-  void AddSource(std::shared_ptr<memory::Arena> arena) override {
+  void SetSources(std::shared_ptr<device::SegmentSource> memory,
+                  std::shared_ptr<device::DeviceTier> tier) override {
     base::MutexLock lock(&mutex_);
-    gathers_->AddSource(std::move(arena));
+    gathers_->SetSources(std::move(memory), std::move(tier));
   }
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
       device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {

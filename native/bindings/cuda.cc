@@ -35,6 +35,7 @@ py::list Gpus() {
     entry["compute_capability"] = py::make_tuple(gpu.major, gpu.minor);
     entry["multiprocessors"] = gpu.multiprocessors;
     entry["memory_bytes"] = gpu.memory_bytes;
+    entry["numa_node"] = gpu.numa_node;
     entry["registers_read_only"] = gpu.registers_read_only;
     list.append(entry);
   }

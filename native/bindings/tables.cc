@@ -96,7 +96,8 @@ std::shared_ptr<table::Table> MakeTable(
     int64_t max_size, int64_t max_times_sampled,
     const rate_limiter::RateLimiterOptions& rate_limiter,
     const std::vector<std::shared_ptr<table::Extension>>& extensions,
-    const std::optional<py::bytes>& signature, const std::optional<uint64_t>& seed) {
+    const std::optional<py::bytes>& signature, const std::optional<uint64_t>& seed, bool on_device,
+    uint64_t device_bytes) {
   if (max_times_sampled > std::numeric_limits<int32_t>::max()) {
     throw py::value_error(absl::StrCat("max_times_sampled (", max_times_sampled, ") is too large"));
   }
@@ -111,6 +112,7 @@ std::shared_ptr<table::Table> MakeTable(
   if (signature.has_value()) options.signature = std::string(*signature);
   options.has_seed = seed.has_value();
   options.seed = seed.value_or(0);
+  options.placement = {on_device, device_bytes};
   return ValueOrThrow(table::Table::Create(std::move(options)));
 }
 
@@ -151,7 +153,8 @@ void DefineTable(py::module_& module) {
            py::arg("remover").none(false), py::arg("max_size"), py::arg("max_times_sampled"),
            py::arg("rate_limiter").none(false),
            py::arg("extensions") = std::vector<std::shared_ptr<table::Extension>>(),
-           py::arg("signature") = py::none(), py::arg("seed") = py::none())
+           py::arg("signature") = py::none(), py::arg("seed") = py::none(),
+           py::arg("on_device") = false, py::arg("device_bytes") = 0)
       .def("name", &Table::name)
       .def(
           "can_sample",

@@ -326,11 +326,14 @@ absl::StatusOr<OnDevice> BatchCollector::GatherOnDevice(const batch::DrawnBatch&
   if (gathers_ == nullptr) {
     GR_ASSIGN_OR_RETURN(gathers_, options_.device->NewStream(options_.kept_buffers));
   }
-  if (connection_ != nullptr && connection_ != source_added_) {
+  if (connection_ != nullptr && connection_ != sources_of_) {
+    std::shared_ptr<device::DeviceTier> tier;
     if (const auto service = connection_->local_service()) {
-      gathers_->AddSource(service->shared_arena());
+      const auto table = service->FindTable(options_.table);
+      if (table.ok()) tier = options_.device->TierOf(*table);
     }
-    source_added_ = connection_;
+    gathers_->SetSources(connection_->memory(), std::move(tier));
+    sources_of_ = connection_;
   }
   device::BatchPlan plan = device::PlanBatch(drawn, layout, options_.casts);
   size_t bytes = 0;

@@ -153,7 +153,7 @@ class BatchCollector {
   bool ended_ = false;   // Nothing is to be drawn any more.
   absl::Status failed_;  // Told once `pending_` is given out.
   bool again_ = false;   // The first of `pending_` is a batch that there was no memory for.
-  std::shared_ptr<Connection> source_added_;       // Whose memory the device knows of.
+  std::shared_ptr<Connection> sources_of_;         // Whose memory the device knows of.
   std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 
   base::Mutex mutex_;

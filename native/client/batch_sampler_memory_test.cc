@@ -73,7 +73,10 @@ class ScarceStream final : public device::GatherStream {
  public:
   ScarceStream(std::unique_ptr<device::GatherStream> twin, int* failures)
       : twin_(std::move(twin)), failures_(failures) {}
-  void AddSource(std::shared_ptr<memory::Arena> arena) override { twin_->AddSource(arena); }
+  void SetSources(std::shared_ptr<device::SegmentSource> memory,
+                  std::shared_ptr<device::DeviceTier> tier) override {
+    twin_->SetSources(std::move(memory), std::move(tier));
+  }
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
       device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
     GR_RETURN_IF_ERROR(Fail());

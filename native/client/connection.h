@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "native/batch/drawn_batch.h"
+#include "native/device/segment_source.h"
 #include "native/storage/stacked_rows.h"
 #include "native/table/item.h"
 #include "native/writer/insert_stream.h"
@@ -90,6 +91,8 @@ class Connection : public writer::InsertStreamFactory {
  public:
   // The server itself where it is in this process, else null.
   virtual std::shared_ptr<service::ReplayService> local_service() const { return nullptr; }
+  // Where the pieces of batches lie, as a device may register it; null if there is no such place.
+  virtual std::shared_ptr<device::SegmentSource> memory() { return nullptr; }
   // "in-process", "grpc".
   virtual std::string data_plane() const = 0;
   // False once the server is known to be gone for good from this way.

@@ -15,6 +15,9 @@ class InprocConnection final : public Connection {
       : service_(std::move(service)) {}
 
   std::shared_ptr<service::ReplayService> local_service() const override { return service_; }
+  std::shared_ptr<device::SegmentSource> memory() override {
+    return std::make_shared<device::ArenaSource>(service_->shared_arena());
+  }
   std::string data_plane() const override { return "in-process"; }
   bool usable() const override { return !service_->stopped(); }
 

@@ -8,6 +8,7 @@
 #include "native/base/mutex.h"
 #include "native/client/connection.h"
 #include "native/client/shm_control.h"
+#include "native/client/shm_memory.h"
 #include "native/client/shm_row_sender.h"
 
 namespace gear_reverb::client {
@@ -22,6 +23,7 @@ class ShmConnection final : public Connection {
                                                                 std::shared_ptr<Connection> grpc,
                                                                 bool forced, absl::Time deadline);
 
+  std::shared_ptr<device::SegmentSource> memory() override { return NewShmMemory(peer_); }
   std::string data_plane() const override { return "shared-memory"; }
   bool usable() const override;
   // The server is there, but its memory cannot be shared with this process.

@@ -64,6 +64,7 @@ absl::StatusOr<std::shared_ptr<ShmControl>> ShmControl::Open(std::shared_ptr<Shm
   if (frame->type != MessageType::kWelcome) {
     return base::Internal("The server answered with ", static_cast<uint32_t>(frame->type), ".");
   }
+  control->peer_->features.store(shm::DecodeWelcome(frame->body));
   return control;
 }
 
@@ -190,6 +191,19 @@ absl::Status ShmControl::MutatePriorities(const std::string& table,
       shm::MakeFrame(MessageType::kMutate, shm::EncodeMutateRequest(table, updates, delete_keys))));
   GR_ASSIGN_OR_RETURN(const auto frame, Receive(absl::InfiniteFuture()));
   if (frame->type != MessageType::kMutated) {
+    return base::Internal("The server sent ", static_cast<uint32_t>(frame->type), ".");
+  }
+  return shm::DecodeStatus(frame->body);
+}
+
+absl::Status ShmControl::KeepMemory(absl::Time deadline) {
+  if ((peer_->features.load() & shm::kKeepsMemory) == 0) {
+    return absl::UnimplementedError("The server's version does not keep its memory for clients.");
+  }
+  GR_RETURN_IF_ERROR(Send(shm::MakeFrame(MessageType::kKeepMemory)));
+  GR_ASSIGN_OR_RETURN(const auto frame, Receive(deadline));
+  if (!frame.has_value()) return absl::UnavailableError("The server did not answer in time.");
+  if (frame->type != MessageType::kMemoryKept) {
     return base::Internal("The server sent ", static_cast<uint32_t>(frame->type), ".");
   }
   return shm::DecodeStatus(frame->body);

@@ -32,8 +32,9 @@ struct ShmPeer {
   const std::string token;
   const bool forced;
   shm::SegmentMap segments;
-  std::atomic<bool> gone{false};     // The server is no longer there.
-  std::atomic<bool> refused{false};  // It is, but cannot share its memory with this process.
+  std::atomic<uint32_t> features{0};  // As its last welcome said.
+  std::atomic<bool> gone{false};      // The server is no longer there.
+  std::atomic<bool> refused{false};   // It is, but cannot share its memory with this process.
 };
 
 // Thread-compatible, but leases may be released by any thread.
@@ -60,6 +61,10 @@ class ShmControl : public std::enable_shared_from_this<ShmControl> {
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
                                 absl::Span<const uint64_t> delete_keys);
+
+  // Has the server give back no memory any more; see shm::MessageType::kKeepMemory. UNIMPLEMENTED
+  // by a server that knows nothing of it, FAILED_PRECONDITION by one that will not.
+  absl::Status KeepMemory(absl::Time deadline);
 
   // Whether the server is at the other end, as far as the system knows.
   bool PeerIsThere() const { return socket_.PeerIsThere(); }

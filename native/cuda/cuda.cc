@@ -1,6 +1,7 @@
 #include "native/cuda/cuda.h"
 
 #include "native/cuda/check.h"
+#include "native/memory/numa.h"
 
 namespace gear_reverb::cuda {
 namespace {
@@ -49,6 +50,8 @@ absl::StatusOr<std::vector<GpuInfo>> Gpus() {
     int read_only = 0;
     GR_RETURN_IF_CUDA_ERROR(
         cudaDeviceGetAttribute(&read_only, cudaDevAttrHostRegisterReadOnlySupported, index));
+    char address[32] = {};  // Of the PCI bus.
+    GR_RETURN_IF_CUDA_ERROR(cudaDeviceGetPCIBusId(address, sizeof(address), index));
     GpuInfo& gpu = gpus.emplace_back();
     gpu.index = index;
     gpu.name = properties.name;
@@ -56,6 +59,7 @@ absl::StatusOr<std::vector<GpuInfo>> Gpus() {
     gpu.minor = properties.minor;
     gpu.multiprocessors = properties.multiProcessorCount;
     gpu.memory_bytes = properties.totalGlobalMem;
+    gpu.numa_node = memory::Topology().NodeOfPci(address);
     gpu.registers_read_only = read_only != 0;
   }
   return gpus;

@@ -23,6 +23,7 @@ struct GpuInfo {
   int major = 0, minor = 0;  // Compute capability.
   int multiprocessors = 0;
   size_t memory_bytes = 0;
+  int numa_node = -1;                // Of the host's memory that is near; -1: any.
   bool registers_read_only = false;  // Whether read-only host memory can be registered.
 };
 struct Versions {

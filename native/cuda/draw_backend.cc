@@ -60,7 +60,7 @@ class GpuDrawBackend final : public device::DrawBackend {
   }
 
   void AddSource(std::shared_ptr<memory::Arena> arena) override {
-    sources_.push_back(gpu_->SegmentsOf(std::move(arena)));
+    sources_.push_back(gpu_->SegmentsOf(std::make_shared<device::ArenaSource>(std::move(arena))));
   }
 
   const std::byte* AddressOf(const std::byte* data, uint64_t bytes) override {
@@ -99,7 +99,7 @@ class GpuDrawBackend final : public device::DrawBackend {
   absl::Status Gather(const device::RowList& list, uint64_t mean_piece_bytes, std::byte* output,
                       device::Stream stream) override {
     // The copy engine would have to know the addresses.
-    const GatherKernel kernel = gpu_->choices().For(mean_piece_bytes) == GatherWay::kBulk
+    const GatherKernel kernel = gpu_->host_choices().For(mean_piece_bytes) == GatherWay::kBulk
                                     ? GatherKernel::kBulk
                                     : GatherKernel::kLanes;
     return On("the gather's launch", [&] {

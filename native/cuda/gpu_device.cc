@@ -10,6 +10,7 @@
 #include "native/cuda/draw_backend.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_stream.h"
+#include "native/cuda/gpu_tier_memory.h"
 #include "native/cuda/resources.h"
 
 namespace gear_reverb::cuda {
@@ -35,11 +36,16 @@ OpenGpus& TheOpenGpus() {
 
 }  // namespace
 
-absl::StatusOr<const std::byte*> CudaRegistrar::Register(std::byte* base, size_t bytes) {
+absl::StatusOr<const std::byte*> CudaRegistrar::Register(std::byte* base, size_t bytes,
+                                                         bool read_only) {
+  if (read_only && !takes_read_only_) {
+    return absl::UnimplementedError("The GPU's driver registers no memory that is read-only.");
+  }
   const CurrentGpu current(gpu_);
   GR_RETURN_IF_ERROR(current.status());
-  GR_RETURN_IF_CUDA_ERROR(
-      cudaHostRegister(base, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable));
+  const unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable |
+                         (read_only ? cudaHostRegisterReadOnly : 0);
+  GR_RETURN_IF_CUDA_ERROR(cudaHostRegister(base, bytes, flags));
   void* device = nullptr;
   const cudaError_t error = cudaHostGetDevicePointer(&device, base, 0);
   if (error != cudaSuccess) Unregister(base);
@@ -52,9 +58,11 @@ void CudaRegistrar::Unregister(std::byte* base) {
   (void)cudaHostUnregister(base);
 }
 
-GpuDevice::GpuDevice(GpuInfo info, Choices choices, std::string choices_error)
+GpuDevice::GpuDevice(GpuInfo info, Choices host_choices, Choices device_choices,
+                     std::string choices_error)
     : info_(std::move(info)),
-      choices_(std::move(choices)),
+      host_choices_(std::move(host_choices)),
+      device_choices_(std::move(device_choices)),
       choices_error_(std::move(choices_error)),
       budget_(std::make_shared<device::RegistrationBudget>(RegistrationLimit())) {}
 
@@ -66,21 +74,30 @@ absl::StatusOr<std::unique_ptr<device::DrawBackend>> GpuDevice::NewDrawBackend()
   return NewGpuDrawBackend(shared_from_this());
 }
 
-void GpuDevice::Count(uint64_t gathered_bytes, uint64_t staged_bytes) {
+std::shared_ptr<device::DeviceTier> GpuDevice::TierOf(const std::shared_ptr<table::Table>& table) {
+  return tiers_.Of(table, [this] { return NewGpuTierMemory(shared_from_this()); });
+}
+
+void GpuDevice::Count(uint64_t gathered_bytes, uint64_t staged_bytes, uint64_t device_bytes) {
   batches_.fetch_add(1, std::memory_order_relaxed);
   gathered_bytes_.fetch_add(gathered_bytes, std::memory_order_relaxed);
   staged_bytes_.fetch_add(staged_bytes, std::memory_order_relaxed);
+  device_bytes_.fetch_add(device_bytes, std::memory_order_relaxed);
 }
 
 device::DeviceStats GpuDevice::stats() const {
   device::DeviceStats stats;
   stats.name = absl::StrCat("cuda:", info_.index);
-  stats.link_bytes_per_second = choices_.link_bytes_per_second;
-  stats.choices = choices_.classes;
+  stats.link_bytes_per_second = host_choices_.copy_bytes_per_second;
+  stats.choices = host_choices_.classes;
+  stats.copy_bytes_per_second = device_choices_.copy_bytes_per_second;
+  stats.device_choices = device_choices_.classes;
   stats.choices_error = choices_error_;
   stats.batches = batches_.load(std::memory_order_relaxed);
   stats.gathered_bytes = gathered_bytes_.load(std::memory_order_relaxed);
   stats.staged_bytes = staged_bytes_.load(std::memory_order_relaxed);
+  stats.device_bytes = device_bytes_.load(std::memory_order_relaxed);
+  stats.tiers = tiers_.stats();
   stats.registered_bytes = budget_->used_bytes();
   stats.registered_limit_bytes = budget_->limit_bytes();
   stats.registration_error = budget_->last_error();
@@ -88,16 +105,18 @@ device::DeviceStats GpuDevice::stats() const {
 }
 
 std::shared_ptr<device::PinnedSegments> GpuDevice::SegmentsOf(
-    std::shared_ptr<memory::Arena> arena) {
+    std::shared_ptr<device::SegmentSource> source) {
   base::MutexLock lock(&mutex_);
-  std::erase_if(arenas_, [](const OfArena& of) { return of.segments.expired(); });
-  for (const OfArena& of : arenas_) {
-    auto segments = of.segments.lock();
-    if (segments != nullptr && of.arena.lock() == arena) return segments;
+  std::erase_if(segments_, [](const auto& segments) { return segments.expired(); });
+  for (const auto& known : segments_) {
+    auto segments = known.lock();
+    if (segments != nullptr && segments->source().memory() == source->memory()) return segments;
   }
+  source->PreferNode(info_.numa_node);
   auto segments = std::make_shared<device::PinnedSegments>(
-      arena, std::make_shared<CudaRegistrar>(info_.index), budget_);
-  arenas_.push_back({arena, segments});
+      std::move(source), std::make_shared<CudaRegistrar>(info_.index, info_.registers_read_only),
+      budget_);
+  segments_.push_back(segments);
   return segments;
 }
 
@@ -117,10 +136,16 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index) {
   const CurrentGpu current(index);
   GR_RETURN_IF_ERROR(current.status());
   GR_RETURN_IF_CUDA_ERROR(PrepareGather());
-  absl::StatusOr<Choices> choices = ChooseWays(infos[index].major, infos[index].multiprocessors);
-  auto made =
-      std::make_shared<GpuDevice>(infos[index], choices.ok() ? *choices : UnmeasuredChoices(),
-                                  std::string(choices.status().message()));
+  std::string error;
+  const auto choose = [&](Place place) {
+    auto choices = ChooseWays(place, infos[index].major, infos[index].multiprocessors);
+    if (choices.ok()) return *std::move(choices);
+    error = std::string(choices.status().message());
+    return UnmeasuredChoices();
+  };
+  Choices from_host = choose(Place::kPinnedHost), from_device = choose(Place::kDevice);
+  auto made = std::make_shared<GpuDevice>(infos[index], std::move(from_host),
+                                          std::move(from_device), std::move(error));
   open.gpus.push_back(made);
   return made;
 }

@@ -8,13 +8,16 @@
 
 #include "native/cuda/gather.h"
 #include "native/cuda/resources.h"
+#include "native/device/sources.h"
 #include "native/kernels/gather.h"
+#include "native/memory/numa.h"
 
 namespace gear_reverb::cuda {
 namespace {
 
 using device::GatherPlan;
 using device::RowPiece;
+using device::Sources;
 
 class GpuOutput final : public device::Output {
  public:
@@ -81,11 +84,12 @@ class GpuStream final : public device::GatherStream {
     (void)cudaStreamSynchronize(stream_.get());  // Sources and staging are free after this.
   }
 
-  void AddSource(std::shared_ptr<memory::Arena> arena) override {
-    auto segments = gpu_->SegmentsOf(std::move(arena));
-    if (std::find(sources_.begin(), sources_.end(), segments) == sources_.end()) {
-      sources_.push_back(std::move(segments));
-    }
+  void SetSources(std::shared_ptr<device::SegmentSource> memory,
+                  std::shared_ptr<device::DeviceTier> tier) override {
+    std::shared_ptr<device::PinnedSegments> segments;
+    if (memory != nullptr) segments = gpu_->SegmentsOf(std::move(memory));
+    if (tier != nullptr) tier->UseSegments(segments);
+    sources_ = std::make_shared<const Sources>(std::move(tier), std::move(segments));
   }
 
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
@@ -93,23 +97,26 @@ class GpuStream final : public device::GatherStream {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
     Reap();
-    const uint64_t staged_bytes = ToDeviceAddresses(&plan);
+    Sources::Resolved resolved = sources_->Resolve(&plan);
+    const uint64_t staged_bytes = StagingBytes(plan, resolved.not_found);
     const size_t list_bytes = (ListBytes(plan) + 127) / 128 * 128;
     const uint64_t output_bytes = (bytes + 127) / 128 * 128;
 
     // Host: the list, then what is staged. Device: the output, then the list.
-    GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, staging_->Take(list_bytes + staged_bytes));
-    Stage(&plan, host.data() + list_bytes);
+    GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, TakeStaging(list_bytes + staged_bytes));
+    Stage(&plan, resolved.not_found, host.data() + list_bytes);
     std::byte* const host_list = host.data();
     const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
-    const GatherWay way = gpu_->choices().For(plan.source_bytes() / pieces);
-    GR_ASSIGN_OR_RETURN(
-        auto output,
-        Start(output_bytes + list_bytes, std::move(host), std::move(lease), [&](std::byte* data) {
-          return StartGather(way, plan, data, host_list, data + output_bytes,
-                             gpu_->info().multiprocessors, stream_.get());
-        }));
-    gpu_->Count(plan.source_bytes(), staged_bytes);
+    const bool mostly_here = resolved.device_bytes > plan.source_bytes() / 2;
+    const Choices& choices = mostly_here ? gpu_->device_choices() : gpu_->host_choices();
+    const GatherWay way = choices.For(plan.source_bytes() / pieces);
+    UnderWay kept{nullptr, std::move(host), std::move(lease), std::move(resolved.copies), sources_};
+    GR_ASSIGN_OR_RETURN(auto output,
+                        Start(output_bytes + list_bytes, std::move(kept), [&](std::byte* data) {
+                          return StartGather(way, plan, data, host_list, data + output_bytes,
+                                             gpu_->info().multiprocessors, stream_.get());
+                        }));
+    gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
     return output;
   }
 
@@ -121,27 +128,24 @@ class GpuStream final : public device::GatherStream {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
     Reap();
-    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::nullopt, nullptr, write));
-    if (source_bytes > 0) gpu_->Count(source_bytes, 0);
+    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, {}, write));
+    if (source_bytes > 0) gpu_->Count(source_bytes, 0, 0);
     return output;
   }
 
  private:
-  struct ToStage {
-    size_t piece;
-    uint64_t offset, bytes;
-  };
   struct UnderWay {
     std::shared_ptr<const Event> gathered;
     std::optional<PinnedPool::Buffer> host;
     std::shared_ptr<const void> lease;
+    std::vector<device::DeviceCopyPtr> copies;
+    std::shared_ptr<const Sources> sources;  // What it reads stays registered.
   };
 
-  // Has `write` put on the stream what writes an output of `bytes` bytes; `host` and `lease` are
-  // kept until that is done.
+  // Has `write` put on the stream what writes an output of `bytes` bytes; `kept` is so until that
+  // is done.
   absl::StatusOr<std::shared_ptr<device::Output>> Start(
-      uint64_t bytes, std::optional<PinnedPool::Buffer> host, std::shared_ptr<const void> lease,
-      absl::FunctionRef<absl::Status(std::byte*)> write) {
+      uint64_t bytes, UnderWay kept, absl::FunctionRef<absl::Status(std::byte*)> write) {
     GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(bytes));
     GR_ASSIGN_OR_RETURN(Event done, NewEvent());
     auto gathered = std::make_shared<const Event>(std::move(done));
@@ -157,7 +161,8 @@ class GpuStream final : public device::GatherStream {
       (void)cudaStreamSynchronize(stream_.get());
       return status;
     }
-    under_way_.push_back({gathered, std::move(host), std::move(lease)});
+    kept.gathered = gathered;
+    under_way_.push_back(std::move(kept));
     return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
   }
 
@@ -172,43 +177,30 @@ class GpuStream final : public device::GatherStream {
     (void)cudaGetLastError();  // "Not ready" is no error.
   }
 
-  const std::byte* Find(const std::byte* data, uint64_t bytes) const {
-    for (const auto& segments : sources_) {
-      if (const std::byte* const found = segments->Find(data, bytes)) return found;
-    }
-    return nullptr;
+  absl::StatusOr<PinnedPool::Buffer> TakeStaging(uint64_t bytes) {
+    const memory::NodeOfThread near(gpu_->info().numa_node);
+    return staging_->Take(bytes);
   }
 
-  // Gives pieces their addresses on the device, but for those that are not registered: these are
-  // put down in to_stage_. The bytes to be staged.
-  uint64_t ToDeviceAddresses(GatherPlan* plan) {
-    uint64_t staged_bytes = 0;
-    to_stage_.clear();
-    for (const device::Row& row : plan->rows()) {
-      uint64_t begin = 0;
-      for (uint32_t i = 0; i < row.pieces; ++i) {
-        RowPiece& piece = plan->mutable_piece(row.first_piece + i);
-        const uint64_t bytes = piece.end - begin;
-        begin = piece.end;
-        const std::byte* const registered = Find(piece.data, bytes);
-        if (registered != nullptr) {
-          piece.data = registered;
-        } else {
-          to_stage_.push_back({row.first_piece + i, staged_bytes, bytes});
-          staged_bytes += (bytes + 15) / 16 * 16;
-        }
-      }
-    }
-    return staged_bytes;
+  static uint64_t StagedBytes(const GatherPlan& plan, size_t piece) {
+    return (plan.piece_bytes(piece) + 15) / 16 * 16;
+  }
+
+  static uint64_t StagingBytes(const GatherPlan& plan, const std::vector<size_t>& to_stage) {
+    uint64_t bytes = 0;
+    for (const size_t piece : to_stage) bytes += StagedBytes(plan, piece);
+    return bytes;
   }
 
   // Copies what is to be staged to `staging`, and has the plan read it there.
-  void Stage(GatherPlan* plan, std::byte* staging) {
+  static void Stage(GatherPlan* plan, const std::vector<size_t>& to_stage, std::byte* staging) {
     std::vector<kernels::Copy> copies;
-    for (const ToStage& from : to_stage_) {
-      RowPiece& piece = plan->mutable_piece(from.piece);
-      copies.push_back({piece.data, staging + from.offset, from.bytes});
-      piece.data = staging + from.offset;
+    copies.reserve(to_stage.size());
+    for (const size_t index : to_stage) {
+      RowPiece& piece = plan->mutable_piece(index);
+      copies.push_back({piece.data, staging, plan->piece_bytes(index)});
+      piece.data = staging;
+      staging += StagedBytes(*plan, index);
     }
     kernels::Gather(copies);
   }
@@ -217,9 +209,8 @@ class GpuStream final : public device::GatherStream {
   const Stream stream_;
   const std::shared_ptr<DevicePool> outputs_;
   const std::shared_ptr<PinnedPool> staging_;
-  std::vector<std::shared_ptr<device::PinnedSegments>> sources_;
+  std::shared_ptr<const Sources> sources_ = std::make_shared<const Sources>();
   std::deque<UnderWay> under_way_;
-  std::vector<ToStage> to_stage_;
 };
 
 }  // namespace

@@ -38,13 +38,13 @@ absl::StatusOr<double> MedianSeconds(int repeats, cudaStream_t stream, Start sta
 }
 
 // Memory to gather from, not all of one byte: equal bytes can be faster.
-struct Sources {
+struct MeasuredMemory {
   PinnedMemory host;
   DeviceMemory device;
   std::byte* data = nullptr;
 };
-absl::StatusOr<Sources> NewSources(Place place, uint64_t bytes) {
-  Sources sources;
+absl::StatusOr<MeasuredMemory> NewSources(Place place, uint64_t bytes) {
+  MeasuredMemory sources;
   GR_ASSIGN_OR_RETURN(sources.host, NewPinnedMemory(bytes));
   auto* const words = static_cast<uint64_t*>(sources.host.get());
   uint64_t word = 1;
@@ -70,7 +70,7 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
   }
   const uint64_t slot_bytes = (shape.piece_bytes + 127) / 128 * 128;
   const uint64_t slots = std::max(2 * kMeasuredBytes / slot_bytes, 2 * shape.pieces);
-  GR_ASSIGN_OR_RETURN(const Sources sources, NewSources(place, slots * slot_bytes));
+  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, slots * slot_bytes));
   GatherPlan plan;
   std::mt19937_64 random(1);
   const uint64_t row_room = (shape.row_bytes() + 127) / 128 * 128;
@@ -95,7 +95,7 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
 
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats) {
   if (bytes < 1 || repeats < 1) return base::InvalidArgument("bytes and repeats must be >= 1.");
-  GR_ASSIGN_OR_RETURN(const Sources sources, NewSources(place, bytes));
+  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, bytes));
   GR_ASSIGN_OR_RETURN(const DeviceMemory output, NewDeviceMemory(bytes));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
   GR_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(repeats, stream.get(), [&] {
@@ -113,11 +113,11 @@ GatherWay Choices::For(uint64_t mean_piece_bytes) const {
   return GatherWay::kLanes;
 }
 
-absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors) {
+absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors) {
   constexpr int kRepeats = 3;
   Choices choices = UnmeasuredChoices();
-  GR_ASSIGN_OR_RETURN(choices.link_bytes_per_second,
-                      MeasureLargeCopy(Place::kPinnedHost, kMeasuredBytes, kRepeats));
+  GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
+                      MeasureLargeCopy(place, kMeasuredBytes, kRepeats));
   for (size_t i = 0; i < choices.classes.size(); ++i) {
     const GatherShape shape{kMeasuredBytes / kPieceOfClass[i], 1, kPieceOfClass[i]};
     device::ClassChoice& choice = choices.classes[i];
@@ -125,10 +125,10 @@ absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;
       if (way == GatherWay::kEngine && i < kEngineFromClass) continue;
       GR_ASSIGN_OR_RETURN(const double rate,
-                          MeasureWay(way, Place::kPinnedHost, shape, kRepeats, multiprocessors));
+                          MeasureWay(way, place, shape, kRepeats, multiprocessors));
       if (rate <= choice.bytes_per_second) continue;
       choice.bytes_per_second = rate;
-      choice.of_link = rate / choices.link_bytes_per_second;
+      choice.of_copy = rate / choices.copy_bytes_per_second;
       choice.way = Name(way);
       choices.ways[i] = way;
     }

@@ -25,15 +25,15 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
                                   int multiprocessors);
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats);
 
-// The fastest way from pinned host memory per class of the mean piece, of those that the GPU has.
+// The fastest way from one place per class of the mean piece, of those that the GPU has.
 struct Choices {
   std::vector<device::ClassChoice> classes;
-  std::vector<GatherWay> ways;  // By class.
-  double link_bytes_per_second = 0;
+  std::vector<GatherWay> ways;       // By class.
+  double copy_bytes_per_second = 0;  // Of one large copy from there.
 
   GatherWay For(uint64_t mean_piece_bytes) const;
 };
-absl::StatusOr<Choices> ChooseWays(int major, int multiprocessors);
+absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors);
 // Without measuring: for a GPU that has no memory left for it.
 Choices UnmeasuredChoices();
 

@@ -1,7 +1,10 @@
 #include <cstring>
+#include <numeric>
+#include <random>
 
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_device.h"
+#include "native/cuda/gpu_tier_memory.h"
 #include "native/cuda/measure.h"
 #include "native/cuda/resources.h"
 #include "native/device/gather_cases.h"
@@ -74,6 +77,30 @@ absl::StatusOr<std::string> CheckStream(device::GatherStream& stream, const Gath
   return difference.empty() ? difference : absl::StrCat("stream: ", difference);
 }
 
+// What a tier does: pieces of many sizes, pageable ones, next to each other in one block.
+absl::StatusOr<std::string> CheckTierMemory(std::shared_ptr<GpuDevice> gpu, uint64_t seed) {
+  const auto memory = NewGpuTierMemory(std::move(gpu));
+  std::mt19937_64 random(seed);
+  std::vector<uint64_t> sizes{20 << 20, 1, 8 << 20, 3};  // The buffers between have 8 MiB.
+  for (int i = 0; i < 100; ++i) sizes.push_back(1 + random() % (200 << 10));
+  const uint64_t bytes = std::accumulate(sizes.begin(), sizes.end(), uint64_t{0});
+  std::vector<std::byte> source(bytes);
+  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
+  GR_ASSIGN_OR_RETURN(std::byte* const block, memory->Allocate(bytes));
+  std::vector<kernels::Copy> copies;
+  uint64_t offset = 0;
+  for (const uint64_t size : sizes) {
+    copies.push_back({source.data() + offset, block + offset, size});
+    offset += size;
+  }
+  const absl::Status copied = memory->Copy(copies);
+  const auto fetched = Fetch(block, bytes);
+  memory->Free(block);
+  GR_RETURN_IF_ERROR(copied);
+  GR_RETURN_IF_ERROR(fetched.status());
+  return *fetched == source ? "" : "tier: what was copied is not what arrived";
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds) {
@@ -86,6 +113,9 @@ absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int 
   const auto note = [&](std::string difference) {
     if (!difference.empty()) differences.push_back(std::move(difference));
   };
+  GR_ASSIGN_OR_RETURN(std::string tier,
+                      CheckTierMemory(std::static_pointer_cast<GpuDevice>(gpu), seed));
+  note(std::move(tier));
   for (const CaseSize size : {CaseSize::kSmall, CaseSize::kMedium, CaseSize::kLarge}) {
     for (int i = 0; i < rounds; ++i) {
       const GatherCase made = RandomGatherCase(seed + i, size);

@@ -71,8 +71,8 @@ class Planner {
       const uint64_t bytes = steps * column.step_bytes;
       plan_.gather.AddRow(kind, destination, 0, bytes);
       for (; piece < drawn.piece_ends[item]; ++piece) {
-        if (drawn.pieces[piece].bytes == 0) continue;
-        plan_.gather.AddPiece(drawn.pieces[piece].data, drawn.pieces[piece].bytes);
+        const batch::Piece& from = drawn.pieces[piece];
+        if (from.bytes > 0) plan_.gather.AddPiece(from.data, from.bytes, from.block);
       }
       destination += bytes / SourceBytes(kind) * OutputBytes(kind);
     }

@@ -11,9 +11,11 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "native/device/device_tier.h"
 #include "native/device/draw_backend.h"
 #include "native/device/gather_plan.h"
-#include "native/memory/arena.h"
+#include "native/device/segment_source.h"
+#include "native/table/table.h"
 
 namespace gear_reverb::device {
 
@@ -36,9 +38,10 @@ class GatherStream {
  public:
   virtual ~GatherStream() = default;
 
-  // Memory whose bytes will be gathered; where that pays it is registered with the device, in the
-  // background, and for as long as the stream lives.
-  virtual void AddSource(std::shared_ptr<memory::Arena> arena) = 0;
+  // Where pieces will lie from now on; either may be null. The memory is registered with the device
+  // where that pays, in the background, and for as long as the stream uses it.
+  virtual void SetSources(std::shared_ptr<SegmentSource> memory,
+                          std::shared_ptr<DeviceTier> tier) = 0;
 
   // Starts to write the plan's rows into fresh memory of `bytes` bytes. `lease` keeps the pieces
   // until they have been read. RESOURCE_EXHAUSTED without memory.
@@ -60,18 +63,22 @@ struct ClassChoice {
       0;  // The class: the mean piece is smaller; and not in a class before.
   std::string way;
   double bytes_per_second = 0;  // 0: not measured.
-  double of_link = 0;           // Of link_bytes_per_second.
+  double of_copy = 0;           // As a part of one large copy's rate, from the same place.
 };
 
 struct DeviceStats {
   std::string name;                  // "cpu", "cuda:0"
   double link_bytes_per_second = 0;  // Of a large copy from pinned host memory; 0: not measured.
-  std::vector<ClassChoice> choices;
-  std::string choices_error;  // Why nothing could be measured; "" if it could.
+  std::vector<ClassChoice> choices;  // From host memory.
+  double copy_bytes_per_second = 0;  // Of a large copy within the device's memory; 0: not measured.
+  std::vector<ClassChoice> device_choices;  // From there.
+  std::string choices_error;                // Why nothing could be measured; "" if it could.
 
   uint64_t batches = 0;
   uint64_t gathered_bytes = 0;  // Of sources, padding not counted.
-  uint64_t staged_bytes = 0;    // Of these, by way of a copy, for lack of registered memory.
+  uint64_t staged_bytes = 0;    // Of these, by way of a copy, for lack of registered memory;
+  uint64_t device_bytes = 0;    // and from the device's own memory.
+  std::vector<TierStats> tiers;
 
   uint64_t registered_bytes = 0;
   uint64_t registered_limit_bytes = 0;
@@ -87,6 +94,10 @@ class Device {
   // For draws that the device makes itself.
   virtual absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() = 0;
   virtual DeviceStats stats() const = 0;
+  // What it keeps of a table; see Tiers::Of.
+  virtual std::shared_ptr<DeviceTier> TierOf(const std::shared_ptr<table::Table>&) {
+    return nullptr;
+  }
   // Of a GPU its number; -1 for the CPU.
   virtual int gpu() const { return -1; }
 };

@@ -5,6 +5,7 @@ namespace gear_reverb::device {
 void GatherPlan::Reserve(size_t rows, size_t pieces) {
   rows_.reserve(rows);
   pieces_.reserve(pieces);
+  origins_.reserve(pieces);
 }
 
 void GatherPlan::AddRow(RowKind kind, uint64_t destination, int64_t window_begin,
@@ -23,11 +24,12 @@ void GatherPlan::AddRow(RowKind kind, uint64_t destination, int64_t window_begin
   tile_count_ += (window_bytes + row.skew + kTileBytes - 1) / kTileBytes;
 }
 
-void GatherPlan::AddPiece(const std::byte* data, uint64_t bytes) {
+void GatherPlan::AddPiece(const std::byte* data, uint64_t bytes, const std::byte* block) {
   Row& row = rows_.back();
   row.source_bytes += bytes;
   ++row.pieces;
   pieces_.push_back({data, row.source_bytes});
+  origins_.push_back({block, bytes});
   source_bytes_ += bytes;
 }
 

@@ -19,7 +19,9 @@ class GatherPlan {
   // `destination` is a multiple of the output's element.
   void AddRow(RowKind kind, uint64_t destination, int64_t window_begin, uint64_t window_bytes);
   // Of the row that was added last. A piece is whole elements; its address may be any.
-  void AddPiece(const std::byte* data, uint64_t bytes);
+  // `block`: where the memory block starts that it lies in, if that is known to be a chunk's
+  // column.
+  void AddPiece(const std::byte* data, uint64_t bytes, const std::byte* block = nullptr);
   // `window_steps` bytes: 1 where a step of [0, steps) is, else 0.
   void AddMask(uint64_t destination, int64_t window_begin, uint64_t window_steps, uint64_t steps);
 
@@ -27,6 +29,8 @@ class GatherPlan {
   absl::Span<const RowPiece> pieces() const { return pieces_; }
   // For a device that has other addresses.
   RowPiece& mutable_piece(size_t index) { return pieces_[index]; }
+  const std::byte* block(size_t piece) const { return origins_[piece].block; }
+  uint64_t piece_bytes(size_t piece) const { return origins_[piece].bytes; }
   uint64_t tile_count() const { return tile_count_; }
   // Which points into the plan.
   RowList list() const {
@@ -36,8 +40,14 @@ class GatherPlan {
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:
+  // What the device does not need to know of a piece.
+  struct Origin {
+    const std::byte* block;
+    uint64_t bytes;
+  };
   std::vector<Row> rows_;
   std::vector<RowPiece> pieces_;
+  std::vector<Origin> origins_;  // Of pieces.
   uint64_t tile_count_ = 0;
   uint64_t source_bytes_ = 0;
 };

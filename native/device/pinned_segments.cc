@@ -38,11 +38,10 @@ std::string RegistrationBudget::last_error() const {
   return last_error_;
 }
 
-PinnedSegments::PinnedSegments(std::shared_ptr<memory::Arena> arena,
+PinnedSegments::PinnedSegments(std::shared_ptr<SegmentSource> source,
                                std::shared_ptr<Registrar> registrar,
                                std::shared_ptr<RegistrationBudget> budget)
-    : arena_(std::move(arena)), registrar_(std::move(registrar)), budget_(std::move(budget)) {
-  arena_->KeepMemory();
+    : source_(std::move(source)), registrar_(std::move(registrar)), budget_(std::move(budget)) {
   thread_ = std::thread([this] { Work(); });
 }
 
@@ -91,6 +90,8 @@ void PinnedSegments::WaitUntilTried() {
 }
 
 void PinnedSegments::Work() {
+  const absl::Status kept = source_->Keep();
+  if (!kept.ok()) budget_->NoteError(kept);
   base::MutexLock lock(&mutex_);
   while (!stopping_) {
     if (!wanted_) {
@@ -100,7 +101,7 @@ void PinnedSegments::Work() {
     wanted_ = false;
     working_ = true;
     mutex_.Unlock();
-    TryNew();
+    if (kept.ok()) TryNew();
     mutex_.Lock();
     working_ = false;
     changed_.NotifyAll();
@@ -108,7 +109,7 @@ void PinnedSegments::Work() {
 }
 
 void PinnedSegments::TryNew() {
-  for (const memory::SegmentView& segment : arena_->segments()) {
+  for (const memory::SegmentView& segment : source_->segments()) {
     const auto place = std::lower_bound(tried_.begin(), tried_.end(), segment.id);
     if (place != tried_.end() && *place == segment.id) continue;
     {
@@ -128,7 +129,7 @@ void PinnedSegments::TryNew() {
 
 const std::byte* PinnedSegments::TryToRegister(const memory::SegmentView& segment) {
   if (!budget_->Take(segment.bytes)) return nullptr;
-  const auto device = registrar_->Register(segment.base, segment.bytes);
+  const auto device = registrar_->Register(segment.base, segment.bytes, source_->read_only());
   if (device.ok()) return *device;
   budget_->GiveBack(segment.bytes);
   budget_->NoteError(device.status());

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "native/base/mutex.h"
-#include "native/memory/arena.h"
+#include "native/device/segment_source.h"
 
 namespace gear_reverb::device {
 
@@ -21,7 +21,9 @@ class Registrar {
  public:
   virtual ~Registrar() = default;
   // The device's address of `base`. Takes long: all of the memory is fetched and held.
-  virtual absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes) = 0;
+  // `read_only`: the process itself may not write there.
+  virtual absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes,
+                                                    bool read_only) = 0;
   virtual void Unregister(std::byte* base) = 0;
 };
 
@@ -46,13 +48,14 @@ class RegistrationBudget {
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Thread-safe. From now on the arena keeps its memory for good. A segment that cannot be registered
-// is tried once; what lies there is then to be copied.
+// Thread-safe. From now on the source keeps its memory for good; where it will not, nothing is
+// registered. A segment that cannot be registered is tried once; what lies there is then to be
+// copied.
 class PinnedSegments {
  public:
   // Starts a thread, which registers what there is and, at a look-up that finds nothing, what has
   // come since.
-  PinnedSegments(std::shared_ptr<memory::Arena> arena, std::shared_ptr<Registrar> registrar,
+  PinnedSegments(std::shared_ptr<SegmentSource> source, std::shared_ptr<Registrar> registrar,
                  std::shared_ptr<RegistrationBudget> budget);
   // Unregisters: no work of the device may be under way there.
   ~PinnedSegments();
@@ -60,6 +63,8 @@ class PinnedSegments {
   // The device's address of all of [data, data + bytes), or null where that is not registered.
   // Never waits for a registration.
   const std::byte* Find(const std::byte* data, uint64_t bytes);
+
+  const SegmentSource& source() const { return *source_; }
 
   // Waits until every segment that there is has been tried.
   void WaitUntilTried();
@@ -77,7 +82,7 @@ class PinnedSegments {
   void TryNew();
   const std::byte* TryToRegister(const memory::SegmentView& segment);
 
-  const std::shared_ptr<memory::Arena> arena_;
+  const std::shared_ptr<SegmentSource> source_;
   const std::shared_ptr<Registrar> registrar_;
   const std::shared_ptr<RegistrationBudget> budget_;
 

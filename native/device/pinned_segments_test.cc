@@ -16,7 +16,9 @@ class FakeRegistrar : public Registrar {
  public:
   static constexpr uintptr_t kOffset = uintptr_t{1} << 50;
 
-  absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes) override {
+  absl::StatusOr<const std::byte*> Register(std::byte* base, size_t bytes,
+                                            bool read_only) override {
+    EXPECT_FALSE(read_only);
     base::MutexLock lock(&mutex_);
     if (fails_) return absl::InternalError("no more");
     registered_[base] = bytes;
@@ -43,7 +45,8 @@ class FakeRegistrar : public Registrar {
 
 struct Fixture {
   explicit Fixture(uint64_t limit = 1 << 30)
-      : budget(std::make_shared<RegistrationBudget>(limit)), segments(arena, registrar, budget) {}
+      : budget(std::make_shared<RegistrationBudget>(limit)),
+        segments(std::make_shared<ArenaSource>(arena), registrar, budget) {}
 
   static const std::byte* OnDevice(const memory::Block& block) {
     return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(block.data()) +
@@ -112,7 +115,7 @@ TEST(PinnedSegmentsTest, AtTheEndEverythingIsUnregistered) {
   auto budget = std::make_shared<RegistrationBudget>(1 << 30);
   const memory::Block block = arena->Allocate(100).value();
   {
-    PinnedSegments segments(arena, registrar, budget);
+    PinnedSegments segments(std::make_shared<ArenaSource>(arena), registrar, budget);
     segments.WaitUntilTried();
     EXPECT_EQ(registrar->count(), 1u);
   }
@@ -123,6 +126,7 @@ TEST(PinnedSegmentsTest, AtTheEndEverythingIsUnregistered) {
 // Registered pages must stay the segment's: neither punched out nor unmapped.
 TEST(PinnedSegmentsTest, TheArenaKeepsItsMemory) {
   Fixture f;
+  f.segments.WaitUntilTried();
   const auto large = [&] { return f.arena->Allocate(100 * kMiB).value(); };
   {
     memory::Block block = large();

@@ -103,6 +103,7 @@ class Arena::Impl {
   std::vector<SegmentView> segments() const { return heap_.segments(); }
   uint64_t segments_version() const { return heap_.segments_version(); }
   void KeepMemory() { heap_.KeepMemory(); }
+  void PreferNode(int node) { heap_.PreferNode(node); }
 
  private:
   const size_t max_bytes_;
@@ -186,6 +187,7 @@ ArenaStats Arena::stats() const { return impl_->stats(); }
 std::vector<SegmentView> Arena::segments() const { return impl_->segments(); }
 uint64_t Arena::segments_version() const { return impl_->segments_version(); }
 void Arena::KeepMemory() { impl_->KeepMemory(); }
+void Arena::PreferNode(int node) { impl_->PreferNode(node); }
 
 const std::shared_ptr<Arena>& ProcessArena() {
   static const auto& arena =

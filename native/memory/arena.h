@@ -144,6 +144,10 @@ class Arena {
   // goes before the arena does.
   void KeepMemory();
 
+  // Segments to come are on this memory node, as far as the system has room there; see numa.h. The
+  // first call that names one decides.
+  void PreferNode(int node);
+
  private:
   friend struct PageRun;
   friend struct Slab;

@@ -71,6 +71,11 @@ void RunHeap::KeepMemory() {
   while (releasing_) released_.Wait(&mutex_);
 }
 
+void RunHeap::PreferNode(int node) {
+  base::MutexLock lock(&mutex_);
+  if (node_ == kAnyNode) node_ = node;
+}
+
 RunHeap::Stats RunHeap::stats() const {
   base::MutexLock lock(&mutex_);
   return {segments_.size(), reserved_pages_ * kPageBytes, idle_pages_ * kPageBytes};
@@ -93,13 +98,14 @@ absl::StatusOr<PageRun*> RunHeap::AddSegment(size_t pages) {
   if (wanted > SIZE_MAX / kPageBytes) {
     return absl::ResourceExhaustedError("Cannot map more memory than there are addresses.");
   }
-  auto segment = Segment::Map(next_segment_, wanted * kPageBytes, shareable_);
+  auto segment = Segment::Map(next_segment_, wanted * kPageBytes, shareable_, node_);
   if (!segment.ok() && wanted > std::max(pages, segment_pages_)) {
-    segment = Segment::Map(next_segment_, segment_pages_ * kPageBytes, shareable_);
+    segment = Segment::Map(next_segment_, segment_pages_ * kPageBytes, shareable_, node_);
   }
   // Memory that cannot be shared is better than none.
   if (!segment.ok() && shareable_) {
-    segment = Segment::Map(next_segment_, std::max(pages, segment_pages_) * kPageBytes, false);
+    segment =
+        Segment::Map(next_segment_, std::max(pages, segment_pages_) * kPageBytes, false, node_);
   }
   if (!segment.ok()) return segment.status();
   ++next_segment_;

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "native/base/mutex.h"
 #include "native/memory/arena.h"
+#include "native/memory/numa.h"
 #include "native/memory/run_bins.h"
 #include "native/memory/segment.h"
 
@@ -45,6 +46,7 @@ class RunHeap {
   std::vector<SegmentView> segments() const;
   // See Arena. Waits for what is just being given back.
   void KeepMemory();
+  void PreferNode(int node);
   // Changes when a segment goes.
   uint64_t segments_version() const { return segments_version_.load(std::memory_order_acquire); }
 
@@ -67,6 +69,7 @@ class RunHeap {
   mutable base::Mutex mutex_;
   base::CondVar released_;
   bool returns_memory_ ABSL_GUARDED_BY(mutex_);
+  int node_ ABSL_GUARDED_BY(mutex_) = kAnyNode;  // Of memory, for segments to come.
   absl::flat_hash_map<uint32_t, std::unique_ptr<Segment>> segments_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> segments_version_{0};
   uint32_t next_segment_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -49,7 +49,8 @@ T* Calloc(size_t count) {
 
 void Segment::FreeDeleter::operator()(void* memory) const { std::free(memory); }
 
-absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(uint32_t id, size_t bytes, bool shareable) {
+absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(uint32_t id, size_t bytes, bool shareable,
+                                                      int node) {
   if (bytes > SIZE_MAX / 2) {
     errno = ENOMEM;
     return Refused("mmap", bytes);
@@ -75,6 +76,7 @@ absl::StatusOr<std::unique_ptr<Segment>> Segment::Map(uint32_t id, size_t bytes,
     if (fd >= 0) close(fd);
     return status;
   }
+  PlaceOnNode(base, bytes, node);
   // The very first memory of an arena stays on small pages: a server with little data then costs
   // little memory and no time to clear a huge page.
   const size_t small_bytes = id == 0 ? kHugePageBytes : 0;

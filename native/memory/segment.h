@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "native/memory/arena.h"
+#include "native/memory/numa.h"
 #include "native/memory/size_classes.h"
 
 namespace gear_reverb::memory {
@@ -47,8 +48,10 @@ struct PageRun final : BlockHome {
 class Segment {
  public:
   // Maps `bytes` (rounded up to what the system maps), all untouched and in one run that is not
-  // free. Costs no memory before it is touched. RESOURCE_EXHAUSTED when the system refuses.
-  static absl::StatusOr<std::unique_ptr<Segment>> Map(uint32_t id, size_t bytes, bool shareable);
+  // free, on a memory node if one is given. Costs no memory before it is touched.
+  // RESOURCE_EXHAUSTED when the system refuses.
+  static absl::StatusOr<std::unique_ptr<Segment>> Map(uint32_t id, size_t bytes, bool shareable,
+                                                      int node = kAnyNode);
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;

@@ -1,5 +1,6 @@
 // Samples, as leases on places in the arena, and new priorities.
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <new>
 #include <utility>
@@ -26,6 +27,12 @@ constexpr size_t kMaxLentItems = size_t{1} << 24;
 // After so many another session has its turn.
 constexpr int kDrawsATurn = 64;
 
+// Whether the arena's memory may stay with this process for a client's sake.
+bool MayKeepMemory() {
+  const char* const text = std::getenv("GEAR_REVERB_KEEP_MEMORY");
+  return text == nullptr || absl::string_view(text) != "0";
+}
+
 class ControlRole final : public ShmRole {
  public:
   ControlRole(ShmSession* session, std::shared_ptr<service::ReplayService> service)
@@ -42,6 +49,7 @@ class ControlRole final : public ShmRole {
                               : base::InvalidArgument("The list of leases is malformed.");
       }
       case MessageType::kCancel: StopDrawing(); return absl::OkStatus();
+      case MessageType::kKeepMemory: return OnKeepMemory(frame.body);
       default: break;
     }
     return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
@@ -90,6 +98,20 @@ class ControlRole final : public ShmRole {
     const absl::Status status =
         service_->MutatePriorities(request.table, request.updates, request.delete_keys);
     session_.Send(StatusFrame(MessageType::kMutated, status));
+    return absl::OkStatus();
+  }
+
+  absl::Status OnKeepMemory(absl::string_view body) {
+    if (!body.empty()) return base::InvalidArgument("A request to keep memory is empty.");
+    absl::Status status;
+    if (MayKeepMemory()) {
+      service_->arena().KeepMemory();
+    } else {
+      status = absl::FailedPreconditionError(
+          "The server gives memory back to the system (GEAR_REVERB_KEEP_MEMORY=0), so it cannot be "
+          "registered.");
+    }
+    session_.Send(StatusFrame(MessageType::kMemoryKept, status));
     return absl::OkStatus();
   }
 

@@ -248,5 +248,47 @@ TEST_F(ShmServerTest, ManyWritersAndReadersAtOnce) {
   EXPECT_EQ(table_->size(), 901);
 }
 
+absl::Status KeepMemory(Peer& peer, absl::string_view body = {}) {
+  peer.Send(shm::MakeFrame(MessageType::kKeepMemory, body));
+  return shm::DecodeStatus(peer.Next(MessageType::kMemoryKept).body);
+}
+
+// How much an arena keeps of a large block that was written and freed.
+size_t KeptOfALargeBlock(memory::Arena& arena) {
+  constexpr size_t kBytes = size_t{320} << 20;
+  {
+    const memory::Block block = *arena.Allocate(kBytes);
+    for (size_t i = 0; i < kBytes; i += 4096) block.data()[i] = std::byte{1};
+  }
+  return arena.stats().idle_bytes;
+}
+
+TEST_F(ShmServerTest, AClientMayHaveTheMemoryKept) {
+  Peer control = Control();
+  const Peer::Message welcome = control.Next();
+  ASSERT_EQ(welcome.type, MessageType::kWelcome);
+  EXPECT_EQ(shm::DecodeWelcome(welcome.body), shm::kKeepsMemory);
+  EXPECT_LT(KeptOfALargeBlock(service_->arena()), size_t{300} << 20);
+  ASSERT_TRUE(KeepMemory(control).ok());
+  ASSERT_TRUE(KeepMemory(control).ok());
+  EXPECT_GE(KeptOfALargeBlock(service_->arena()), size_t{320} << 20);
+  Insert(1);
+  EXPECT_TRUE(control.Draw(1).ok());
+}
+
+TEST_F(ShmServerTest, AServerMayBeToldNotToKeepMemoryForClients) {
+  ASSERT_EQ(setenv("GEAR_REVERB_KEEP_MEMORY", "0", 1), 0);
+  Peer control = Control();
+  EXPECT_TRUE(absl::IsFailedPrecondition(KeepMemory(control)));
+  EXPECT_LT(KeptOfALargeBlock(service_->arena()), size_t{300} << 20);
+  ASSERT_EQ(unsetenv("GEAR_REVERB_KEEP_MEMORY"), 0);
+  EXPECT_TRUE(KeepMemory(control).ok());  // The connection went on.
+}
+
+TEST_F(ShmServerTest, ARequestToKeepMemoryIsEmpty) {
+  Peer control = Control();
+  EXPECT_TRUE(absl::IsInvalidArgument(KeepMemory(control, "now")));
+}
+
 }  // namespace
 }  // namespace gear_reverb::server

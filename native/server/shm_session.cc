@@ -112,7 +112,7 @@ absl::Status ShmSession::OnHello(const shm::Frame& frame) {
     role_ = std::move(made);
     if (ended_) role_->OnEnded();
   }
-  Send(shm::MakeFrame(shm::MessageType::kWelcome));
+  Send(shm::MakeWelcome(shm::kKeepsMemory));
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/memory/numa.h"
 #include "native/service/local_services.h"
 
 namespace gear_reverb::service {
@@ -43,6 +44,7 @@ ReplayService::ReplayService(std::vector<std::shared_ptr<table::Table>> tables,
       checkpointer_(std::move(checkpointer)),
       token_(RandomToken()),
       tables_state_id_(base::RandomUint64(), base::RandomUint64()) {
+  arena_->PreferNode(memory::Topology().NodeOfEnvironment());
   for (const auto& table : tables_) table_by_name_.emplace(table->name(), table);
 }
 

@@ -47,6 +47,18 @@ absl::StatusOr<Role> CheckHello(const Frame& frame, absl::string_view token) {
   return role;
 }
 
+std::string MakeWelcome(uint32_t features) {
+  std::string body;
+  Encoder(&body).Put(features);
+  return MakeFrame(MessageType::kWelcome, body);
+}
+
+uint32_t DecodeWelcome(absl::string_view body) {
+  Decoder decoder(body);
+  const auto features = decoder.Get<uint32_t>();
+  return decoder.ok() ? features : 0;
+}
+
 std::string EncodeStatus(const absl::Status& status) {
   std::string body;
   Encoder encoder(&body);

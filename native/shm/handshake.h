@@ -18,6 +18,10 @@ std::string MakeHello(Role role, absl::string_view token);
 // token is right.
 absl::StatusOr<Role> CheckHello(const Frame& frame, absl::string_view token);
 
+std::string MakeWelcome(uint32_t features);
+// The features in a welcome's body; those that are not known mean nothing.
+uint32_t DecodeWelcome(absl::string_view body);
+
 std::string EncodeStatus(const absl::Status& status);
 // The status in `body`; INTERNAL if there is none.
 absl::Status DecodeStatus(absl::string_view body);

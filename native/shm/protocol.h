@@ -18,7 +18,7 @@ enum class Role : uint32_t { kInsert = 1, kControl = 2 };
 
 enum class MessageType : uint32_t {
   kHello = 1,     // Client, first: magic, version, role, token. An insert stream's ring as a fd.
-  kWelcome = 2,   // Server, first: empty.
+  kWelcome = 2,   // Server, first: its features, or nothing for none of them.
   kEnd = 3,       // Server, last: a status.
   kDoorbell = 4,  // Either: look at the ring. Empty.
 
@@ -36,7 +36,14 @@ enum class MessageType : uint32_t {
 
   kMutate = 13,   // Client: new priorities and deletions.
   kMutated = 14,  // Server: a status.
+
+  kKeepMemory = 16,  // Client, to a server of kKeepsMemory: no page of a segment is to go back to
+                     // the system from now on, nor a segment to go. A device may then read them.
+  kMemoryKept = 17,  // Server: a status. It may refuse.
 };
+
+// Features: bits of what is not in every server of kVersion.
+inline constexpr uint32_t kKeepsMemory = 1;
 
 struct FrameHeader {
   uint32_t type;

@@ -39,6 +39,11 @@ std::shared_ptr<const MappedSegment> SegmentMap::Find(uint32_t id) const {
   return found == segments_.end() ? nullptr : found->second;
 }
 
+std::vector<std::pair<uint32_t, std::shared_ptr<const MappedSegment>>> SegmentMap::All() const {
+  base::MutexLock lock(&mutex_);
+  return {segments_.begin(), segments_.end()};
+}
+
 void SegmentMap::Forget(uint32_t id) {
   std::shared_ptr<const MappedSegment> forgotten;  // Unmapped without the lock.
   base::MutexLock lock(&mutex_);

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -21,6 +23,8 @@ class MappedSegment {
   MappedSegment(const MappedSegment&) = delete;
   MappedSegment& operator=(const MappedSegment&) = delete;
 
+  const std::byte* base() const { return base_; }
+  size_t bytes() const { return bytes_; }
   // Null unless all of [offset, offset + bytes) lies inside.
   const std::byte* At(uint64_t offset, uint64_t bytes) const {
     return offset <= bytes_ && bytes <= bytes_ - offset ? base_ + offset : nullptr;
@@ -40,6 +44,8 @@ class SegmentMap {
   absl::Status Add(uint32_t id, const UniqueFd& fd);
   // Null for an unknown segment.
   std::shared_ptr<const MappedSegment> Find(uint32_t id) const;
+  // With their ids, in no order.
+  std::vector<std::pair<uint32_t, std::shared_ptr<const MappedSegment>>> All() const;
   // It stays mapped until the last that uses it has gone.
   void Forget(uint32_t id);
 

@@ -118,6 +118,7 @@ void Table::Reopen() { impl_->Reopen(); }
 bool Table::CanSample(int64_t n) const { return impl_->CanSample(n); }
 bool Table::CanInsert(int64_t n) const { return impl_->CanInsert(n); }
 const std::string& Table::name() const { return impl_->name(); }
+const Placement& Table::placement() const { return impl_->placement(); }
 TableInfo Table::info() const { return impl_->Info(); }
 int64_t Table::size() const { return impl_->size(); }
 TableSnapshot Table::Snapshot() const { return impl_->Snapshot(); }

@@ -30,6 +30,13 @@ namespace gear_reverb::table {
 inline constexpr char kRateLimiterTimeout[] =
     "Rate Limiter: Timeout exceeded before the right to insert was acquired.";
 
+// Where a device that samples the table keeps its columns: in the table's own memory alone, or
+// copied to the device's, as far as `device_bytes` go (0: as the device sees fit).
+struct Placement {
+  bool on_device = false;
+  uint64_t device_bytes = 0;
+};
+
 struct TableOptions {
   std::string name;
   selectors::SelectorOptions sampler;
@@ -39,6 +46,7 @@ struct TableOptions {
   rate_limiter::RateLimiterOptions rate_limiter;
   std::vector<std::shared_ptr<Extension>> extensions;
   std::string signature;  // Serialised StructuredValue; empty for none. Opaque here.
+  Placement placement;    // Of no effect on the table itself.
   bool has_seed = false;  // Otherwise the seed is random.
   uint64_t seed = 0;
   // A call that has been first in its queue and waited so long is logged, again whenever its wait
@@ -158,6 +166,7 @@ class Table : public std::enable_shared_from_this<Table> {
   bool CanSample(int64_t n) const;
   bool CanInsert(int64_t n) const;
   const std::string& name() const;
+  const Placement& placement() const;
   TableInfo info() const;
   int64_t size() const;
 

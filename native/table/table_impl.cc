@@ -24,6 +24,7 @@ base::SteadyTime After(base::SteadyTime time, base::SteadyTime::duration wait) {
 
 Table::Impl::Impl(std::unique_ptr<TableCore> core)
     : name_(core->options().name),
+      placement_(core->options().placement),
       log_waiting_after_(absl::ToChronoNanoseconds(
           std::max(core->options().log_waiting_after, absl::Milliseconds(1)))),
       core_(std::move(core)) {}

@@ -44,6 +44,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   bool CanSample(int64_t n) const;
   bool CanInsert(int64_t n) const;
   const std::string& name() const { return name_; }
+  const Placement& placement() const { return placement_; }
   TableInfo Info() const;
   int64_t size() const;
   TableSnapshot Snapshot() const;
@@ -89,6 +90,7 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   void FillInfo(TableInfo& info) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
+  const Placement placement_;
   const base::SteadyTime::duration log_waiting_after_;
   ByteCounter bytes_;
 
