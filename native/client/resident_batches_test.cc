@@ -47,7 +47,9 @@ TEST_F(ResidentBatchesTest, FollowsTheTableWhileOthersWrite) {
   std::thread writer([&] {
     for (int32_t i = 2; !stop; ++i) {
       Insert({i, -i});
-      if (i % 3 == 0) ASSERT_TRUE(table().MutateItems({{key_, 2}}, {key_ - 1}).ok());
+      if (i % 3 == 0) {
+        ASSERT_TRUE(table().MutateItems({{key_, 2}}, {key_ - 1}).ok());
+      }
     }
   });
   for (const int64_t prefetch : {0, 3}) {
@@ -93,7 +95,9 @@ TEST_F(ResidentBatchesTest, TheHostDrawsWhatTheDeviceCannot) {
   ASSERT_TRUE(table().MutateItems({{key_, 1}}, {}).ok());
   for (int i = 0; i < 20; ++i) {
     const auto batch = sampler->Next(Late());
-    if (batch.ok()) EXPECT_FALSE((*batch)->on_device->draws.has_value());
+    if (batch.ok()) {
+      EXPECT_FALSE((*batch)->on_device->draws.has_value());
+    }
   }
   EXPECT_NE(sampler->why_host_draws(), "");
 }
