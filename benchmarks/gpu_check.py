@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+import gpu_draws
 import numpy as np
 
 import gear_reverb
@@ -363,6 +364,17 @@ def main() -> int:
     report.step("selection is like its twin", selection_is_like_its_twin, selector)
     for out in frameworks:
         report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
+        report.step(
+            f"draws are the twin's: {out}",
+            gpu_draws.draws_are_those_of_the_twin,
+            options.device,
+            out,
+            as_numpy,
+        )
+    # CUDA graphs are captured by PyTorch.
+    graphs = (options.device, frameworks[0], as_numpy)
+    report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
+    report.step("rates of draws", gpu_draws.rates, *graphs[:2])
     rates = {}
     if on_gpu:
         report.step("ceilings", ceilings, gpu)

@@ -13,6 +13,7 @@ from gear_reverb._version import __version__
 from gear_reverb.batch_sampler import BatchSampler
 from gear_reverb.client import Client, Writer
 from gear_reverb.errors import DeadlineExceededError, ReverbError
+from gear_reverb.fixed_batch_sampler import FixedBatchSampler
 from gear_reverb.platform.default import checkpointers
 from gear_reverb.replay_sample import ReplayBatch, ReplaySample, SampleInfo
 from gear_reverb.server import Server, Table
@@ -24,6 +25,7 @@ __all__ = [
     "BoundedTensorSpec",
     "Client",
     "DeadlineExceededError",
+    "FixedBatchSampler",
     "ReplayBatch",
     "ReplaySample",
     "ReverbError",

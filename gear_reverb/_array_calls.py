@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gear_reverb import _insert_batch, pybind, replay_sample
+from gear_reverb._frameworks import current_stream
 from gear_reverb.batch_sampler import (
     DEFAULT_MAX_BYTES,
     BatchMaker,
@@ -14,6 +15,7 @@ from gear_reverb.batch_sampler import (
     Beta,
     check_seed,
 )
+from gear_reverb.fixed_batch_sampler import FixedBatchSampler
 
 
 class ArrayCalls:
@@ -77,6 +79,7 @@ class ArrayCalls:
         max_bytes: int = DEFAULT_MAX_BYTES,
         device: str | None = None,
         cast: Mapping[str, str] | None = None,
+        draw: str = "host",
     ) -> BatchSampler:
         """An endless iterator of batches, each gathered into one array per column.
 
@@ -107,10 +110,18 @@ class ArrayCalls:
           device: Where batches are gathered. "cuda:N": by kernels on GPU number N, into its memory,
             for `out` of "torch", "jax", "cupy" or "dlpack" (objects that any of them take by
             DLPack); data, `lengths`, `mask`, `cu_seqlens` and `weights` are there then, and `info`
-            and text are NumPy arrays. "cpu": by the kernels' twin on the CPU, the same batches as
-            with None, the default, and casts too. See docs/guides/gpu.md.
+            and text are NumPy arrays. For JAX without `jax_enable_x64` arrays of 64-bit numbers
+            stay DLPack objects. "cpu": by the kernels' twin on the CPU, the same batches as with
+            None, the default, and casts too. See docs/guides/gpu.md.
           cast: With a device, what columns of a dtype become on their way: {"float32": "bfloat16"},
             {"float32": "float16"}, {"uint8": "float16"} (divided by 255), or two of these.
+          draw: Who chooses the items: the "host", by the table's sampler, or the "device", where
+            `key`, `probability` and `priority` are then (and keys are arrays of `out` on a GPU);
+            `times_sampled` is None. Needs a device, a server of this process, `ragged="error"`,
+            and a table without max_times_sampled. Draws are those of a generator made of `seed`,
+            the same on every device. If the table's items are not all alike, are text, or lie
+            where the device cannot read, the host draws after all: `repr` and `device_stats` say
+            why. The sampler keeps items that left the table until the device has done with them.
 
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.
@@ -122,12 +133,14 @@ class ArrayCalls:
           RuntimeError: From `next`, if there is no such table.
         """
         _seconds(timeout)
-        casts = dict(cast or {})
-        if casts and device is None:
+        if cast and device is None:
             raise ValueError("cast needs a device, which may be 'cpu'")
-        float32_to, uint8_to = casts.pop("float32", ""), casts.pop("uint8", "")
-        if casts:
-            raise ValueError(f"Columns of {min(casts)} cannot be cast, only float32 and uint8")
+        if draw not in ("host", "device"):
+            raise ValueError(f"draw must be 'host' or 'device', but is {draw!r}")
+        if draw == "device" and device is None:
+            raise ValueError("draw='device' needs a device, which may be 'cpu'")
+        if draw == "device" and ragged != "error":
+            raise ValueError("draw='device' needs ragged='error'")
         native = self._client.NewBatchSampler(
             table,
             batch_size,
@@ -136,12 +149,59 @@ class ArrayCalls:
             check_seed(seed),
             max_bytes,
             device,
-            float32_to,
-            uint8_to,
+            *_casts(cast),
+            draw == "device",
         )
         on_gpu = device is not None and device != "cpu"
         maker = BatchMaker(lambda: self._structure_of_table(table), out, on_gpu)
-        return BatchSampler(native, maker, timeout=timeout, beta=beta)
+        name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
+        return BatchSampler(native, maker, timeout=timeout, beta=beta, name=name)
+
+    def fixed_batch_sampler(
+        self,
+        table: str,
+        batch_size: int,
+        *,
+        device: str,
+        beta: float | None = None,
+        seed: int | None = None,
+        out: str = "numpy",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        cast: Mapping[str, str] | None = None,
+    ) -> FixedBatchSampler:
+        """Batches that a device draws into always the same arrays, for CUDA graphs.
+
+        Its two halves are apart: `prepare`, by the host, and `enqueue`, which only launches kernels
+        and may be captured. What `batch_sampler` says of `draw="device"` holds here, but there is
+        no other way: where the device cannot gather the items by itself, `prepare` fails. All
+        memory for `max_size` items is taken at once on the device: for each item up to 33 bytes,
+        and 64 for every column.
+
+        Args:
+          table: Name of the table.
+          batch_size: Items per batch, B.
+          device: "cuda:N", or "cpu" for the kernels' twin.
+          beta: If given, batches have importance weights; the same for all.
+          seed: Of the draws; random if not given.
+          out: Kind of the arrays, which change: "torch"; "cupy" or "dlpack" on a GPU;
+            "numpy" on the CPU.
+          max_bytes: Largest batch; `prepare` refuses a larger one.
+          cast: As `batch_sampler` has it.
+
+        Raises:
+          NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; or if the
+            table is unknown or has max_times_sampled.
+          ValueError: If an argument is out of range, or the server is not of this process.
+          IndexError: If the device has no memory for the table.
+        """
+        if out in ("jax", "tensorflow"):
+            raise ValueError(f"out={out!r} has arrays that never change")
+        native = self._client.NewFixedBatchSampler(
+            table, batch_size, check_seed(seed), max_bytes, device, *_casts(cast), beta
+        )
+        maker = BatchMaker(lambda: self._structure_of_table(table), out, device != "cpu")
+        stream = current_stream(out) if device != "cpu" else lambda: 0
+        return FixedBatchSampler(native, maker, stream)
 
     def sample_batch(
         self,
@@ -184,3 +244,12 @@ def _seconds(timeout: float | None) -> None:
     """Raises ValueError for a timeout that is negative or not a number."""
     if timeout is not None and not timeout >= 0:
         raise ValueError(f"timeout ({timeout}) must be >= 0 seconds")
+
+
+def _casts(cast: Mapping[str, str] | None) -> tuple[str, str]:
+    """What columns of float32 and of uint8 become; "" leaves them."""
+    casts = dict(cast or {})
+    pair = casts.pop("float32", ""), casts.pop("uint8", "")
+    if casts:
+        raise ValueError(f"Columns of {min(casts)} cannot be cast, only float32 and uint8")
+    return pair

@@ -55,8 +55,8 @@ def gpu_converter(out: str) -> Converter | None:
             f"but is {out!r}"
         )
     if out == "jax":
-        from jax.dlpack import from_dlpack
-    elif out == "torch":
+        return _jax_gpu()
+    if out == "torch":
         from torch import from_dlpack
     else:
         from cupy import from_dlpack
@@ -66,6 +66,39 @@ def gpu_converter(out: str) -> Converter | None:
         return array if isinstance(array, np.ndarray) else from_dlpack(array)
 
     return convert
+
+
+def _jax_gpu() -> Converter:
+    import jax
+
+    def convert(array: Any) -> Any:
+        # JAX would cut 64-bit numbers down, unless it was told to keep them.
+        if isinstance(array, np.ndarray) or (_is_wide(array) and not jax.config.jax_enable_x64):
+            return array
+        return jax.dlpack.from_dlpack(array)
+
+    return convert
+
+
+def _is_wide(array: Any) -> bool:
+    return array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) > 4
+
+
+def current_stream(out: str) -> Callable[[], int]:
+    """What gives the address of the CUDA stream that the framework puts its work on now."""
+    if out == "torch":
+        import torch
+
+        return lambda: torch.cuda.current_stream().cuda_stream
+    if out == "cupy":
+        import cupy
+
+        return lambda: cupy.cuda.get_current_stream().ptr
+
+    def unknown() -> int:
+        raise ValueError(f"out={out!r} has no current stream: give the address of one")
+
+    return unknown
 
 
 def _torch() -> Converter:
@@ -89,9 +122,7 @@ def _jax() -> Converter:
     import jax
 
     def convert(array: np.ndarray) -> Any:
-        # JAX would cut 64-bit numbers down, unless it was told to keep them.
-        wide = array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) > 4
-        if array.dtype == object or (wide and not jax.config.jax_enable_x64):
+        if array.dtype == object or (_is_wide(array) and not jax.config.jax_enable_x64):
             return array
         if array.dtype.name not in _CARRIERS:
             return jax.dlpack.from_dlpack(array)

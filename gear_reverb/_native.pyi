@@ -126,9 +126,21 @@ class Client:
         device: str | None,
         float32_to: str,
         uint8_to: str,
+        draws_on_device: bool,
     ) -> BatchSampler:
         """`ragged`: "error", "pad" or "pack". `device`: "cpu" for the twin, "cuda:N", or None.
         Columns of two dtypes may be cast, on a device: to "bfloat16" or "float16"; ""."""
+    def NewFixedBatchSampler(
+        self,
+        table: str,
+        batch_size: int,
+        seed: int | None,
+        max_bytes: int,
+        device: str,
+        float32_to: str,
+        uint8_to: str,
+        beta: float | None,
+    ) -> FixedBatchSampler: ...
     def SampleBatch(
         self,
         table: str,
@@ -169,9 +181,22 @@ class BatchSampler:
         probability f64[B], table_size i64[B], priority f64[B], times_sampled i32[B]; then int32[B],
         bool[B, T], int32[B + 1], each None or a list by column where columns differ; f32[B] or
         None. `timeout` in seconds, None for ever. ReverbError once closed. On a GPU all but
-        the info and text are `DeviceArray`s."""
+        the info and text are `DeviceArray`s; of draws by a device key, probability and priority
+        too, and times_sampled is None."""
     def DeviceStats(self) -> dict[str, Any] | None:
         """Of the device, as `gear_reverb.cuda.stats` has it; None without one."""
+    def WhyHostDraws(self) -> str:
+        """Though the device should draw; "" if it does, or should not."""
+    def Close(self) -> None: ...
+
+class FixedBatchSampler:
+    """`stream`: a cudaStream_t, which the CPU ignores. Calls but Close: ReverbError once closed."""
+
+    def Prepare(self, timeout: float | None, stream: int) -> None: ...
+    def Enqueue(self, stream: int) -> None: ...
+    def Arrays(self) -> tuple | None:
+        """As `BatchSampler.Next`, without table_size; None before the first Prepare."""
+    def TableSize(self) -> int: ...
     def Close(self) -> None: ...
 
 class DeviceArray:

@@ -22,12 +22,18 @@ class BatchSampler(Iterator[ReplayBatch]):
         *,
         timeout: float | None,
         beta: Beta,
+        name: str,
     ) -> None:
         """Called by `Client.batch_sampler`; takes over the core's sampler."""
+        self._name = name
         self._native = native
         self._make_batch = make_batch
         self._timeout = timeout
         self._beta = beta
+
+    def __repr__(self) -> str:
+        why = self._native.WhyHostDraws()
+        return f"BatchSampler, {self._name}" + (f" (by the host, since {why})" if why else "")
 
     def __iter__(self) -> "BatchSampler":
         return self
@@ -47,9 +53,11 @@ class BatchSampler(Iterator[ReplayBatch]):
     def device_stats(self) -> dict[str, Any] | None:
         """How the sampler's device does, as an entry of `gear_reverb.cuda.stats()["in_use"]`.
 
-        None without a device.
+        Also `why_host_draws`: why the host draws though the device should, or "". None without a
+        device.
         """
-        return self._native.DeviceStats()
+        stats = self._native.DeviceStats()
+        return stats and stats | {"why_host_draws": self._native.WhyHostDraws()}
 
     def close(self) -> None:
         """Stops drawing, and tells the server how many drawn items were never used. Idempotent.
@@ -90,9 +98,12 @@ class BatchMaker:
         unflatten = self._unflatten
         if convert is not None:
             columns = [convert(column) for column in columns]
-            if not self._on_gpu:  # Where info stays on the host.
-                # Keys go back to the server, and few frameworks have 64-bit unsigned integers.
-                info = (info[0], *(convert(field) for field in info[1:]))
+            # On the host keys go back to the server as they are, and few frameworks have 64-bit
+            # unsigned integers. On a GPU `convert` leaves what is on the host.
+            info = [
+                field if field is None or (i == 0 and not self._on_gpu) else convert(field)
+                for i, field in enumerate(info)
+            ]
         batch = ReplayBatch(SampleInfo(*info), unflatten(columns))
         if lengths is not None:
             batch.lengths = _side(lengths, convert, unflatten)

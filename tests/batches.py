@@ -25,6 +25,24 @@ def insert(client, steps_by_item, table="t", priority=1.0):
             writer.end_episode()
 
 
+LENGTH = 5
+
+
+def alike(rng, count):
+    """Items of three columns, all of LENGTH steps."""
+    return [
+        [
+            {
+                "a": rng.standard_normal(11, np.float32),
+                "b": rng.integers(0, 256, (3, 5), np.uint8),
+                "c": np.int64(rng.integers(2**40)),
+            }
+            for _ in range(LENGTH)
+        ]
+        for _ in range(count)
+    ]
+
+
 def steps(*values):
     return [{"x": np.int32(value)} for value in values]
 

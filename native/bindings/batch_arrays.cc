@@ -1,5 +1,6 @@
 #include "native/bindings/batch_arrays.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -107,6 +108,28 @@ absl::Status BatchSides::SendWeights(device::GatherStream& gathers) {
   return absl::OkStatus();
 }
 
+absl::Status BatchSides::FillForDraws(batch::BufferPool& buffers, std::optional<double> beta,
+                                      device::GatherStream* side_gathers) {
+  const client::OnDevice::Draws& draws = *on_device_->draws;
+  info_.push_back(Reserve(DType::kInt64, {draws.size}));
+  GR_ASSIGN_OR_RETURN(buffer_, buffers.Allocate(bytes_));
+  std::fill_n(At<int64_t>(info_[0]), draws.size, draws.table_size);
+  if (!beta.has_value()) return absl::OkStatus();
+  // After the draw, on a stream of its own.
+  weights_ = Array{DType::kFloat32, {draws.size}, 0};
+  const auto stream = reinterpret_cast<uintptr_t>(side_gathers->stream());
+  GR_ASSIGN_OR_RETURN(
+      device_weights_,
+      side_gathers->Write(draws.size * sizeof(float), 0, [&](std::byte* output) -> absl::Status {
+        GR_RETURN_IF_ERROR(on_device_->output->ShareWith(stream));
+        return draws.backend->Weights(reinterpret_cast<const double*>(on_device_->output->data() +
+                                                                      draws.probabilities.offset),
+                                      static_cast<uint32_t>(draws.size), *beta,
+                                      reinterpret_cast<float*>(output), side_gathers->stream());
+      }));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
                                               batch::BufferPool& buffers,
                                               std::optional<double> beta,
@@ -114,6 +137,11 @@ absl::StatusOr<BatchSides> BatchSides::Create(const client::Batch& batch,
   const batch::DrawnBatch& drawn = batch.drawn;
   const auto size = static_cast<int64_t>(drawn.size());
   BatchSides sides;
+  if (batch.on_device.has_value() && batch.on_device->draws.has_value()) {
+    sides.on_device_ = batch.on_device;
+    GR_RETURN_IF_ERROR(sides.FillForDraws(buffers, beta, side_gathers));
+    return sides;
+  }
   sides.info_.reserve(5);
   for (const DType dtype :
        {DType::kUint64, DType::kFloat64, DType::kInt64, DType::kFloat64, DType::kInt32}) {
@@ -154,8 +182,21 @@ py::tuple BatchSides::ToPython() const {
     if (!of.has_value()) return py::none();
     return BorrowingArray(of->dtype, of->shape, At<std::byte>(*of), owner);
   };
-  py::tuple info(info_.size());
-  for (size_t i = 0; i < info_.size(); ++i) info[i] = array(info_[i]);
+  const auto device_array = [&](const std::optional<device::OutputArray>& of) -> py::object {
+    if (!of.has_value()) return py::none();
+    return DeviceArrayOf(on_device_->output, *of, on_device_->gpu);
+  };
+  py::tuple info(5);
+  if (on_device_.has_value() && on_device_->draws.has_value()) {
+    const client::OnDevice::Draws& draws = *on_device_->draws;
+    info[kKey] = device_array(draws.keys);
+    info[kProbability] = device_array(draws.probabilities);
+    info[kTableSize] = array(info_[0]);
+    info[kPriority] = device_array(draws.priorities);
+    info[kTimesSampled] = py::none();
+  } else {
+    for (size_t i = 0; i < info_.size(); ++i) info[i] = array(info_[i]);
+  }
   const auto of_columns = [&](const auto& columns, bool agree, auto member,
                               const auto& make) -> py::object {
     if (columns.empty()) return py::none();
@@ -173,18 +214,14 @@ py::tuple BatchSides::ToPython() const {
     return py::make_tuple(info, of(&OfColumn::lengths), of(&OfColumn::mask),
                           of(&OfColumn::cu_seqlens), array(weights_));
   }
-  const auto device_array = [&](const std::optional<device::OutputArray>& of) -> py::object {
-    if (!of.has_value()) return py::none();
-    return DeviceArrayOf(on_device_->output, *of, on_device_->gpu);
-  };
   const auto of = [&](auto member) {
     return of_columns(on_device_->sides, on_device_->lengths_agree, member, device_array);
   };
-  py::object weights = array(weights_);
-  if (device_weights_ != nullptr) {
-    weights =
-        DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0}, on_device_->gpu);
-  }
+  py::object weights =
+      device_weights_ == nullptr
+          ? array(weights_)
+          : DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0},
+                          on_device_->gpu);
   using device::OutputSides;
   return py::make_tuple(info, of(&OutputSides::lengths), of(&OutputSides::mask),
                         of(&OutputSides::cu_seqlens), weights);

@@ -13,14 +13,15 @@ namespace gear_reverb::bindings {
 // What a batch has besides its columns, by item, gathered in one small buffer.
 class BatchSides {
  public:
-  // Needs no GIL. `side_gathers` takes weights to where the batch is, and may be null if that is no
-  // device. Without `describe`, only the items' info (and weights).
+  // Needs no GIL. `side_gathers` makes weights where the batch is, or takes them there, and may be
+  // null for a batch without a device. Without `describe`, only the items' info (and weights).
   static absl::StatusOr<BatchSides> Create(const client::Batch& batch, batch::BufferPool& buffers,
                                            std::optional<double> beta,
                                            device::GatherStream* side_gathers,
                                            bool describe = true);
 
-  // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them.
+  // (info, lengths, mask, cu_seqlens, weights), as BatchSampler.Next has them. What the device has
+  // drawn it has the info of, but for the table's size; times_sampled is None.
   pybind11::tuple ToPython() const;
 
  private:
@@ -45,6 +46,9 @@ class BatchSides {
   // Of a batch without a device: lengths and what goes with them, in this buffer.
   std::vector<size_t> ReserveForColumns(const client::Batch& batch);
   absl::Status SendWeights(device::GatherStream& gathers);
+  // Of a batch that the device has drawn: its table's size, and weights if wanted.
+  absl::Status FillForDraws(batch::BufferPool& buffers, std::optional<double> beta,
+                            device::GatherStream* side_gathers);
 
   size_t bytes_ = 0;
   std::vector<Array> info_;

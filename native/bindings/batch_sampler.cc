@@ -1,17 +1,14 @@
 // The batch sampler: one native call per batch.
 #include "native/client/batch_sampler.h"
 
-#include <cmath>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "native/base/status.h"
 #include "native/bindings/batch_arrays.h"
 #include "native/bindings/definitions.h"
+#include "native/bindings/device_options.h"
 #include "native/bindings/device_stats.h"
 #include "native/bindings/errors.h"
-#include "native/cuda/gpu.h"
 #include "pybind11/stl.h"
 
 namespace py = pybind11;
@@ -33,21 +30,6 @@ client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged, in
   return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes), std::nullopt};
 }
 
-// In seconds from now; none: for ever.
-absl::Time DeadlineOf(std::optional<double> timeout) {
-  if (!timeout.has_value()) return absl::InfiniteFuture();
-  if (!(*timeout >= 0)) {
-    throw py::value_error("timeout (" + std::to_string(*timeout) + ") must be >= 0 seconds.");
-  }
-  return absl::Now() + absl::Seconds(*timeout);
-}
-
-void CheckBeta(std::optional<double> beta) {
-  if (beta.has_value() && !(std::isfinite(*beta) && *beta >= 0)) {
-    throw py::value_error("beta (" + std::to_string(*beta) + ") must be finite and >= 0.");
-  }
-}
-
 // Of `next`'s batch. Both work without the GIL.
 template <typename Next>
 py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers,
@@ -60,36 +42,6 @@ py::tuple TakeBatch(std::optional<double> beta, batch::BufferPool& side_buffers,
     return absl::OkStatus();
   });
   return py::make_tuple(ColumnArrays(*batch), sides.ToPython());
-}
-
-// "cpu", "cuda" or "cuda:N". The twin is one for all, and GPUs are shared as cuda::OpenGpu says.
-absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& name) {
-  if (name == "cpu") {
-    static const auto& cpu = *new std::shared_ptr<device::Device>(device::NewCpuDevice());
-    return cpu;
-  }
-  int index = 0;
-  if (name != "cuda" &&
-      !(absl::StartsWith(name, "cuda:") && absl::SimpleAtoi(name.substr(5), &index))) {
-    return base::InvalidArgument("device must be 'cpu' or 'cuda:N', but is '", name, "'.");
-  }
-  absl::StatusOr<std::shared_ptr<device::Device>> gpu = cuda::OpenGpu(index);
-  if (gpu.ok()) return gpu;
-  return absl::Status(gpu.status().code(),
-                      absl::StrCat("Device '", name, "' cannot be used: ", gpu.status().message()));
-}
-
-// What columns of float32 and of uint8 become, by name; "" leaves them.
-device::Casts CastsOf(const std::string& float32, const std::string& uint8) {
-  const auto check = [](const char* from, const std::string& to,
-                        std::initializer_list<const char*> names) {
-    if (to.empty()) return tensor::DType::kInvalid;
-    for (const char* name : names) {
-      if (to == name) return tensor::FromName(name);
-    }
-    throw py::value_error("Columns of " + std::string(from) + " cannot be cast to '" + to + "'.");
-  };
-  return {check("float32", float32, {"bfloat16", "float16"}), check("uint8", uint8, {"float16"})};
 }
 
 // For threads that take batches at the same time.
@@ -106,6 +58,13 @@ class LockedGathers final : public device::GatherStream {
       device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
     base::MutexLock lock(&mutex_);
     return gathers_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+  device::Stream stream() const override { return gathers_->stream(); }
+  absl::StatusOr<std::shared_ptr<device::Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    base::MutexLock lock(&mutex_);
+    return gathers_->Write(bytes, source_bytes, write);
   }
 
  private:
@@ -128,7 +87,7 @@ class PyBatchSampler {
 
   py::tuple Next(std::optional<double> timeout, std::optional<double> beta) {
     CheckBeta(beta);
-    const absl::Time deadline = DeadlineOf(timeout);
+    const absl::Time deadline = DeadlineInSeconds(timeout);
     return TakeBatch(beta, *side_buffers_, side_gathers_.get(),
                      [&] { return sampler_->Next(deadline); });
   }
@@ -136,6 +95,8 @@ class PyBatchSampler {
   py::object DeviceStats() const {
     return device_ == nullptr ? py::object(py::none()) : ToPython(device_->stats());
   }
+
+  std::string WhyHostDraws() const { return sampler_->why_host_draws(); }
 
   void Close() {
     ReleaseGil release;
@@ -155,18 +116,20 @@ py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, i
                             int64_t prefetch, const std::string& ragged,
                             std::optional<uint64_t> seed, int64_t max_bytes,
                             const std::optional<std::string>& device_name,
-                            const std::string& float32_to, const std::string& uint8_to) {
+                            const std::string& float32_to, const std::string& uint8_to,
+                            bool draws_on_device) {
   client::BatchSamplerOptions options;
   options.table = table;
   options.request = RequestOf(batch_size, ragged, max_bytes);
   options.prefetch = prefetch;
   options.seed = seed;
   options.casts = CastsOf(float32_to, uint8_to);
+  options.draws_on_device = draws_on_device;
   std::unique_ptr<device::GatherStream> side_gathers;
   if (device_name.has_value()) {
     WithoutGil([&]() -> absl::Status {
       GR_ASSIGN_OR_RETURN(options.device, OpenDevice(*device_name));
-      if (options.device->gpu() < 0) return absl::OkStatus();
+      if (options.device->gpu() < 0 && !draws_on_device) return absl::OkStatus();
       GR_ASSIGN_OR_RETURN(auto stream, options.device->NewStream(/*kept=*/4));
       side_gathers = std::make_unique<LockedGathers>(std::move(stream));
       return absl::OkStatus();
@@ -183,7 +146,7 @@ py::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t
                       std::optional<double> beta) {
   CheckBeta(beta);
   const client::BatchRequest request = RequestOf(batch_size, ragged, max_bytes);
-  const absl::Time deadline = DeadlineOf(timeout);
+  const absl::Time deadline = DeadlineInSeconds(timeout);
   return TakeBatch(beta, client->side_buffers(), nullptr,
                    [&] { return client->SampleBatch(table, request, deadline); });
 }
@@ -192,6 +155,7 @@ void DefineBatchSampler(py::module_& module) {
   py::class_<PyBatchSampler>(module, "BatchSampler")
       .def("Next", &PyBatchSampler::Next, py::arg("timeout"), py::arg("beta"))
       .def("DeviceStats", &PyBatchSampler::DeviceStats)
+      .def("WhyHostDraws", &PyBatchSampler::WhyHostDraws)
       .def("Close", &PyBatchSampler::Close);
 }
 

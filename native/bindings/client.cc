@@ -79,7 +79,11 @@ void DefineClient(py::module_& module) {
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
       .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
            py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"),
-           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"))
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"),
+           py::arg("draws_on_device"))
+      .def("NewFixedBatchSampler", &MakeFixedBatchSampler, py::arg("table"), py::arg("batch_size"),
+           py::arg("seed"), py::arg("max_bytes"), py::arg("device"), py::arg("float32_to"),
+           py::arg("uint8_to"), py::arg("beta"))
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
            py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),

@@ -19,6 +19,7 @@ void DefineWriters(pybind11::module_& module);  // Cell refs, chunker options, b
 void DefineStructuredWriter(pybind11::module_& module);
 void DefineSampler(pybind11::module_& module);
 void DefineBatchSampler(pybind11::module_& module);
+void DefineFixedBatchSampler(pybind11::module_& module);
 // Last, since it makes the others.
 void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.
@@ -44,7 +45,13 @@ pybind11::object MakeBatchSampler(const ClientPtr& client, const std::string& ta
                                   int64_t batch_size, int64_t prefetch, const std::string& ragged,
                                   std::optional<uint64_t> seed, int64_t max_bytes,
                                   const std::optional<std::string>& device_name,
-                                  const std::string& float32_to, const std::string& uint8_to);
+                                  const std::string& float32_to, const std::string& uint8_to,
+                                  bool draws_on_device);
+pybind11::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& table,
+                                       int64_t batch_size, std::optional<uint64_t> seed,
+                                       int64_t max_bytes, const std::string& device_name,
+                                       const std::string& float32_to, const std::string& uint8_to,
+                                       std::optional<double> beta);
 // See BatchSampler.Next for the last two arguments and the result.
 pybind11::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             const std::string& ragged, int64_t max_bytes,

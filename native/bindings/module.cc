@@ -17,6 +17,7 @@ PYBIND11_MODULE(_native, module) {
   DefineSampler(module);
   DefineDeviceArray(module);
   DefineBatchSampler(module);
+  DefineFixedBatchSampler(module);
   DefineClient(module);
   DefineBatchInsert(module);
   DefineBatchAppend(module);

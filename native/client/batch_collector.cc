@@ -12,6 +12,7 @@
 #include "native/base/status.h"
 #include "native/batch/join.h"
 #include "native/client/fork_guard.h"
+#include "native/client/resident_batches.h"
 #include "native/service/replay_service.h"
 
 namespace gear_reverb::client {
@@ -44,6 +45,7 @@ BatchCollector::~BatchCollector() {
     // Their threads are the parent's: ending them would wait for them.
     (void)stream_.release();
     (void)gathers_.release();
+    (void)resident_.release();
     return;
   }
   if (stream_ != nullptr) unused_ += stream_->End();
@@ -60,6 +62,10 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   const int64_t drawn_before = drawn_ - num_pending_;
   absl::Status thrown;
   try {
+    if (options_.draws_on_device && why_host_draws_.empty()) {
+      absl::StatusOr<BatchPtr> batch = DrawOnDevice(request, deadline);
+      if (why_host_draws_.empty()) return batch;
+    }
     return DrawAndGather(request, deadline, another);
   } catch (const std::bad_alloc&) {
     thrown = absl::ResourceExhaustedError(
@@ -170,9 +176,39 @@ void BatchCollector::EndBatch() {
   ++batch_number_;
 }
 
+absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& request,
+                                                      absl::Time deadline) {
+  if (resident_ == nullptr) {
+    GR_ASSIGN_OR_RETURN(connection_, source_());
+    GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, "draw='device'"));
+    GR_ASSIGN_OR_RETURN(auto resident, ResidentBatches::Create(std::move(service),
+                                                               {options_.table, options_.seed,
+                                                                options_.device, options_.casts},
+                                                               options_.kept_buffers));
+    base::MutexLock lock(&mutex_);
+    if (cancelled_) return absl::CancelledError("The sampler has been closed.");
+    resident_ = std::move(resident);
+  }
+  absl::StatusOr<BatchPtr> batch = resident_->Next(request, deadline);
+  const bool given_up = !resident_->why_not().empty();
+  if (given_up || absl::IsUnavailable(batch.status())) {
+    std::unique_ptr<ResidentBatches> dropped;
+    base::MutexLock lock(&mutex_);
+    if (given_up) why_host_draws_ = resident_->why_not();
+    dropped = std::move(resident_);
+  }
+  return batch;
+}
+
+std::string BatchCollector::why_host_draws() {
+  base::MutexLock lock(&mutex_);
+  return why_host_draws_;
+}
+
 void BatchCollector::Cancel() {
   base::MutexLock lock(&mutex_);
   cancelled_ = true;
+  if (resident_ != nullptr) resident_->Cancel();
   if (stream_ != nullptr) stream_->Cancel();
 }
 

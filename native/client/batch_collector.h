@@ -38,6 +38,10 @@ struct CollectorOptions {
   device::Casts casts;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way for batches to come.
+  // The device draws too, as ResidentBatches has it: of equal seeds all batches are equal, in
+  // order. Where it cannot, the host draws after all. For requests that are not ragged, without
+  // limits.
+  bool draws_on_device = false;
 };
 
 struct BatchRequest {
@@ -56,19 +60,37 @@ struct OnDevice {
   std::vector<device::OutputSides> sides;  // See BatchPlan.
   bool lengths_agree = true;
   int gpu = -1;  // -1: the CPU.
+
+  // Of a batch that the device has drawn, too.
+  struct Draws {
+    device::OutputArray keys, probabilities, priorities;
+    int64_t size = 0;
+    int64_t table_size = 0;
+    std::shared_ptr<device::DrawBackend> backend;
+  };
+  std::optional<Draws> draws;
 };
 
 // A gathered batch. Of `drawn`, pieces and lease are there only for columns of strings, whose text
-// they hold.
+// they hold; of what a device has drawn there is nothing.
 struct Batch {
   batch::DrawnBatch drawn;
   batch::BatchLayout layout;
   std::shared_ptr<std::byte> buffer;  // layout.buffer_bytes bytes; null if that is 0.
   std::optional<OnDevice> on_device;  // In place of the buffer.
+
+  int64_t size() const {
+    return on_device.has_value() && on_device->draws.has_value()
+               ? on_device->draws->size
+               : static_cast<int64_t>(drawn.size());
+  }
 };
 using BatchPtr = std::unique_ptr<Batch>;
 
-// Thread-compatible but for Cancel. Reports what was drawn and never given out when it ends.
+class ResidentBatches;
+
+// Thread-compatible but for Cancel and why_host_draws. Reports what was drawn and never given out
+// when it ends.
 class BatchCollector {
  public:
   BatchCollector(ConnectionSource source, CollectorOptions options);
@@ -86,10 +108,14 @@ class BatchCollector {
   // Ends a waiting call, and all later ones, with CANCELLED. Thread-safe.
   void Cancel();
 
+  // Why the host draws, though the device should; "" while it does, or if it should not.
+  std::string why_host_draws();
+
   // Adds to what is reported.
   void CountUnused(int64_t items) { unused_ += items; }
 
  private:
+  absl::StatusOr<BatchPtr> DrawOnDevice(const BatchRequest& request, absl::Time deadline);
   absl::StatusOr<BatchPtr> DrawAndGather(const BatchRequest& request, absl::Time deadline,
                                          bool another);
   // Until `pending_` is enough for the request, or the sequence ends.
@@ -133,6 +159,8 @@ class BatchCollector {
   base::Mutex mutex_;
   // Changed by the owner's thread alone, under the lock; it reads without.
   std::unique_ptr<BatchStream> stream_;
+  std::unique_ptr<ResidentBatches> resident_;
+  std::string why_host_draws_;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -36,7 +36,8 @@ BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& o
       collector_(std::make_unique<BatchCollector>(
           std::move(source),
           CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
-                           options.device, options.casts, options.limits, options.ahead})) {}
+                           options.device, options.casts, options.limits, options.ahead,
+                           options.draws_on_device})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 
@@ -127,13 +128,21 @@ void BatchSampler::Close() {
   while (drawing_) changed_.Wait(&mutex_);
   if (!first) return;
   for (const absl::StatusOr<BatchPtr>& batch : finished_) {
-    if (batch.ok()) collector_->CountUnused((*batch)->drawn.size());
+    if (batch.ok()) collector_->CountUnused((*batch)->size());
   }
   finished_.clear();
   mutex_.Unlock();
   if (thread_ != nullptr) thread_->join();
-  collector_ = nullptr;  // Reports.
   mutex_.Lock();
+  std::unique_ptr<BatchCollector> collector = std::move(collector_);
+  mutex_.Unlock();
+  collector = nullptr;  // Reports.
+  mutex_.Lock();
+}
+
+std::string BatchSampler::why_host_draws() {
+  base::MutexLock lock(&mutex_);
+  return collector_ == nullptr ? "" : collector_->why_host_draws();
 }
 
 }  // namespace gear_reverb::client

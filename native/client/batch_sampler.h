@@ -20,6 +20,7 @@ struct BatchSamplerOptions {
   std::optional<uint64_t> seed;
   std::shared_ptr<device::Device> device;  // As of CollectorOptions.
   device::Casts casts;
+  bool draws_on_device = false;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way besides.
   // Next is called again and again with deadlines soon: a draw goes on from one to the next.
@@ -46,6 +47,9 @@ class BatchSampler {
   // As BatchCollector::Next; FAILED_PRECONDITION once closed.
   absl::StatusOr<BatchPtr> Next(absl::Time deadline);
 
+  // As of BatchCollector.
+  std::string why_host_draws();
+
   // Ends waiting calls with CANCELLED, and reports what was drawn and never taken. Does nothing in
   // a forked child.
   void Close();
@@ -60,7 +64,7 @@ class BatchSampler {
 
   const BatchSamplerOptions options_;
   // Used by the thread that draws: the one that set `drawing_`, or the sampler's own.
-  std::unique_ptr<BatchCollector> collector_;
+  std::unique_ptr<BatchCollector> collector_;  // Ends under the lock.
   std::unique_ptr<std::thread> thread_;
 
   base::Mutex mutex_;

@@ -3,6 +3,7 @@
 #include <new>
 #include <vector>
 
+#include "native/base/status.h"
 #include "native/client/batch_sampler_fixture.h"
 
 namespace gear_reverb::client {
@@ -58,6 +59,9 @@ class ScarceDevice final : public device::Device {
  public:
   explicit ScarceDevice(int failures) : failures_(failures) {}
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
+    return twin_->NewDrawBackend();
+  }
   device::DeviceStats stats() const override { return twin_->stats(); }
 
  private:
@@ -75,14 +79,23 @@ class ScarceStream final : public device::GatherStream {
   }
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
       device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
-    if (*failures_ > 0) {
-      --*failures_;
-      return absl::ResourceExhaustedError("no memory");
-    }
+    GR_RETURN_IF_ERROR(Fail());
     return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+  absl::StatusOr<std::shared_ptr<device::Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    GR_RETURN_IF_ERROR(Fail());
+    return twin_->Write(bytes, source_bytes, write);
   }
 
  private:
+  absl::Status Fail() {
+    if (*failures_ == 0) return absl::OkStatus();
+    --*failures_;
+    return absl::ResourceExhaustedError("no memory");
+  }
+
   const std::unique_ptr<device::GatherStream> twin_;
   int* const failures_;
 };
@@ -108,6 +121,24 @@ TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
     std::memcpy(values.data(), made.output->data() + made.columns[0].offset, 12);
     EXPECT_THAT(values, ElementsAre(first, first + 1, first + 2));
   }
+  sampler->Close();
+  EXPECT_EQ(unused(), 0);
+}
+
+TEST_F(BatchSamplerTest, WithoutMemoryNoDrawOfTheDeviceIsLost) {
+  Start(/*max_times_sampled=*/0);
+  InsertMany(0, 6);
+  BatchSamplerOptions options;
+  options.table = "t";
+  options.request.size = 3;
+  options.request.max_bytes = kNoLimit;
+  options.device = std::make_shared<ScarceDevice>(2);
+  options.draws_on_device = true;
+  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
+  EXPECT_TRUE(sampler->Next(Late()).ok());
+  EXPECT_EQ(samples(), 3);
   sampler->Close();
   EXPECT_EQ(unused(), 0);
 }

@@ -16,8 +16,7 @@ using device::kPoison;
 
 // As the kernel has it, with this many warps of one block each, one after another.
 void GatherByEmulatedWarps(const device::GatherPlan& plan, uint32_t warps, std::byte* output) {
-  const RowList list{plan.rows().data(), plan.pieces().data(),
-                     static_cast<uint32_t>(plan.rows().size()), plan.tile_count()};
+  const RowList list = plan.list();
   blockDim.x = 32;
   gridDim.x = warps;
   for (uint32_t warp = 0; warp < warps; ++warp) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "native/cuda/draw_backend.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_stream.h"
 #include "native/cuda/gpu_tier_memory.h"
@@ -67,6 +68,10 @@ GpuDevice::GpuDevice(GpuInfo info, Choices host_choices, Choices device_choices,
 
 absl::StatusOr<std::unique_ptr<device::GatherStream>> GpuDevice::NewStream(size_t kept) {
   return NewGpuStream(shared_from_this(), kept);
+}
+
+absl::StatusOr<std::unique_ptr<device::DrawBackend>> GpuDevice::NewDrawBackend() {
+  return NewGpuDrawBackend(shared_from_this());
 }
 
 std::shared_ptr<device::DeviceTier> GpuDevice::TierOf(const std::shared_ptr<table::Table>& table) {

@@ -32,6 +32,7 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   GpuDevice(GpuInfo info, Choices host_choices, Choices device_choices, std::string choices_error);
 
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override;
   device::DeviceStats stats() const override;
   std::shared_ptr<device::DeviceTier> TierOf(const std::shared_ptr<table::Table>& table) override;
   int gpu() const override { return info_.index; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -103,21 +104,55 @@ class GpuStream final : public device::GatherStream {
 
     // Host: the list, then what is staged. Device: the output, then the list.
     GR_ASSIGN_OR_RETURN(PinnedPool::Buffer host, TakeStaging(list_bytes + staged_bytes));
-    GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(output_bytes + list_bytes));
-    GR_ASSIGN_OR_RETURN(Event done, NewEvent());
-    auto gathered = std::make_shared<const Event>(std::move(done));
     Stage(&plan, resolved.not_found, host.data() + list_bytes);
-    for (const Event& event : output.until) {
-      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
-    }
-
+    std::byte* const host_list = host.data();
     const uint64_t pieces = std::max<uint64_t>(plan.pieces().size(), 1);
     const bool mostly_here = resolved.device_bytes > plan.source_bytes() / 2;
     const Choices& choices = mostly_here ? gpu_->device_choices() : gpu_->host_choices();
     const GatherWay way = choices.For(plan.source_bytes() / pieces);
-    absl::Status status =
-        StartGather(way, plan, output.data(), host.data(), output.data() + output_bytes,
-                    gpu_->info().multiprocessors, stream_.get());
+    UnderWay kept{nullptr, std::move(host), std::move(lease), std::move(resolved.copies), sources_};
+    GR_ASSIGN_OR_RETURN(auto output,
+                        Start(output_bytes + list_bytes, std::move(kept), [&](std::byte* data) {
+                          return StartGather(way, plan, data, host_list, data + output_bytes,
+                                             gpu_->info().multiprocessors, stream_.get());
+                        }));
+    gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
+    return output;
+  }
+
+  device::Stream stream() const override { return stream_.get(); }
+
+  absl::StatusOr<std::shared_ptr<device::Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    Reap();
+    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, {}, write));
+    if (source_bytes > 0) gpu_->Count(source_bytes, 0, 0);
+    return output;
+  }
+
+ private:
+  struct UnderWay {
+    std::shared_ptr<const Event> gathered;
+    std::optional<PinnedPool::Buffer> host;
+    std::shared_ptr<const void> lease;
+    std::vector<device::DeviceCopyPtr> copies;
+    std::shared_ptr<const Sources> sources;  // What it reads stays registered.
+  };
+
+  // Has `write` put on the stream what writes an output of `bytes` bytes; `kept` is so until that
+  // is done.
+  absl::StatusOr<std::shared_ptr<device::Output>> Start(
+      uint64_t bytes, UnderWay kept, absl::FunctionRef<absl::Status(std::byte*)> write) {
+    GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(bytes));
+    GR_ASSIGN_OR_RETURN(Event done, NewEvent());
+    auto gathered = std::make_shared<const Event>(std::move(done));
+    for (const Event& event : output.until) {
+      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
+    }
+    absl::Status status = write(output.data());
     if (status.ok()) {
       status = ToStatus(cudaEventRecord(gathered->get(), stream_.get()), "cudaEventRecord");
     }
@@ -126,26 +161,17 @@ class GpuStream final : public device::GatherStream {
       (void)cudaStreamSynchronize(stream_.get());
       return status;
     }
-    gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
-    under_way_.push_back(
-        {gathered, std::move(host), std::move(lease), std::move(resolved.copies), sources_});
+    kept.gathered = gathered;
+    under_way_.push_back(std::move(kept));
     return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
   }
-
- private:
-  struct UnderWay {
-    std::shared_ptr<const Event> gathered;
-    PinnedPool::Buffer host;
-    std::shared_ptr<const void> lease;
-    std::vector<device::DeviceCopyPtr> copies;
-    std::shared_ptr<const Sources> sources;  // What it reads stays registered.
-  };
 
   // Gives back what finished gathers used.
   void Reap() {
     while (!under_way_.empty() &&
            cudaEventQuery(under_way_.front().gathered->get()) == cudaSuccess) {
-      staging_->Give(std::move(under_way_.front().host));
+      auto& host = under_way_.front().host;
+      if (host.has_value()) staging_->Give(*std::move(host));
       under_way_.pop_front();
     }
     (void)cudaGetLastError();  // "Not ready" is no error.

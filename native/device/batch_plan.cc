@@ -3,14 +3,8 @@
 #include <utility>
 
 namespace gear_reverb::device {
-namespace {
 
 using tensor::DType;
-
-struct KindAndDType {
-  RowKind kind;
-  DType dtype;
-};
 
 KindAndDType CastOf(DType dtype, const Casts& casts) {
   if (dtype == DType::kFloat32 && casts.float32 == DType::kBfloat16) {
@@ -24,6 +18,16 @@ KindAndDType CastOf(DType dtype, const Casts& casts) {
   }
   return {RowKind::kCopy, dtype};
 }
+
+OutputArray PlaceArray(DType dtype, tensor::Shape shape, uint64_t* bytes) {
+  constexpr uint64_t kAlignment = batch::BatchLayout::kColumnAlignment;
+  OutputArray array{dtype, std::move(shape), *bytes, tensor::ByteSize(dtype)};
+  for (const int64_t axis : array.shape) array.bytes *= axis;
+  *bytes += (array.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return array;
+}
+
+namespace {
 
 class Planner {
  public:
@@ -49,11 +53,7 @@ class Planner {
 
  private:
   OutputArray Place(DType dtype, tensor::Shape shape) {
-    constexpr uint64_t kAlignment = batch::BatchLayout::kColumnAlignment;
-    OutputArray array{dtype, std::move(shape), plan_.output_bytes, tensor::ByteSize(dtype)};
-    for (const int64_t axis : array.shape) array.bytes *= axis;
-    plan_.output_bytes += (array.bytes + kAlignment - 1) / kAlignment * kAlignment;
-    return array;
+    return PlaceArray(dtype, std::move(shape), &plan_.output_bytes);
   }
 
   void AddColumn(size_t index) {

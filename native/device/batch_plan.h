@@ -33,6 +33,16 @@ struct Casts {
   tensor::DType uint8 = tensor::DType::kInvalid;    // kFloat16, of [0, 1].
 };
 
+// How rows of a column are written, and what they become.
+struct KindAndDType {
+  RowKind kind;
+  tensor::DType dtype;
+};
+KindAndDType CastOf(tensor::DType dtype, const Casts& casts);
+
+// An array at the end of an output of `*bytes` bytes, to which its own are added.
+OutputArray PlaceArray(tensor::DType dtype, tensor::Shape shape, uint64_t* bytes);
+
 struct BatchPlan {
   std::vector<OutputArray> columns;  // Those of strings have no place in the output, and 0 bytes.
   // One entry if the items' columns agree in their lengths, else one per column; none for kError.

@@ -24,10 +24,17 @@ void Compact(std::vector<SlotState>& changes, size_t slots) {
 
 }  // namespace
 
-void ChangeFeed::Add(const SlotState& state) {
-  changes_.push_back(state);
+// Called under the table's lock, which still refers to what an item refers to or did so far:
+// letting go of a trajectory frees nothing here.
+void ChangeFeed::Add(const SlotState& state, const storage::TrajectoryPtr& trajectory) {
+  changes_.states.push_back(state);
   slots_ = std::max(slots_, size_t{state.slot} + 1);
-  if (changes_.size() >= std::max(kFewChanges, 2 * slots_)) Compact(changes_, slots_);
+  if (changes_.states.size() >= std::max(kFewChanges, 2 * slots_)) {
+    Compact(changes_.states, slots_);
+  }
+  if (!with_trajectories_) return;
+  if (changes_.trajectories.size() < slots_) changes_.trajectories.resize(slots_);
+  changes_.trajectories[state.slot] = trajectory;
 }
 
 void ChangeFeed::OnInsert(const table::Item& item) { OnUpdate(item); }
@@ -42,27 +49,28 @@ void ChangeFeed::OnUpdate(const table::Item& item) {
   // Signed nanoseconds, in an order of unsigned numbers.
   const uint64_t inserted_at = static_cast<uint64_t>(absl::ToUnixNanos(item.inserted_at));
   state.order = by_insertion_ ? inserted_at ^ (uint64_t{1} << 63) : clock_++;
-  Add(state);
+  Add(state, item.trajectory);
 }
 
 void ChangeFeed::OnDelete(const table::Item& item) {
   SlotState state;
   state.slot = item.slot;
   base::MutexLock lock(&mutex_);
-  Add(state);
+  Add(state, nullptr);
 }
 
 void ChangeFeed::OnReset() {
   base::MutexLock lock(&mutex_);
-  changes_.clear();
-  reset_ = true;
+  changes_.states.clear();
+  changes_.trajectories.clear();
+  changes_.reset = true;
 }
 
-bool ChangeFeed::Take(std::vector<SlotState>* changes) {
-  changes->clear();
+void ChangeFeed::Take(TableChanges* changes) {
+  changes->reset = false;
+  changes->states.clear();
   base::MutexLock lock(&mutex_);
-  changes_.swap(*changes);
-  return std::exchange(reset_, false);
+  std::swap(changes_, *changes);
 }
 
 }  // namespace gear_reverb::device

@@ -26,6 +26,8 @@ class CpuDevice final : public Device, public std::enable_shared_from_this<CpuDe
  public:
   absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) override;
 
+  absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() override { return MakeDrawTwin(); }
+
   DeviceStats stats() const override {
     DeviceStats stats;
     stats.name = "cpu";
@@ -65,11 +67,22 @@ class CpuStream final : public GatherStream {
 
   absl::StatusOr<std::shared_ptr<Output>> Gather(GatherPlan plan, uint64_t bytes,
                                                  std::shared_ptr<const void>) override {
-    GR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> buffer, buffers_->Allocate(bytes));
     Sources::Resolved resolved;
     if (sources_.has_value()) resolved = sources_->Resolve(&plan);
-    GatherOnCpu(plan, buffer.get());
-    device_->Count(plan.source_bytes(), resolved.device_bytes);
+    auto output = Write(bytes, 0, [&](std::byte* data) {
+      GatherOnCpu(plan.list(), data);
+      return absl::OkStatus();
+    });
+    if (output.ok()) device_->Count(plan.source_bytes(), resolved.device_bytes);
+    return output;
+  }
+
+  absl::StatusOr<std::shared_ptr<Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    GR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> buffer, buffers_->Allocate(bytes));
+    GR_RETURN_IF_ERROR(write(buffer.get()));
+    if (source_bytes > 0) device_->Count(source_bytes, 0);
     return std::make_shared<CpuOutput>(std::move(buffer));
   }
 

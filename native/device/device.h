@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "native/device/device_tier.h"
+#include "native/device/draw_backend.h"
 #include "native/device/gather_plan.h"
 #include "native/device/segment_source.h"
 #include "native/table/table.h"
@@ -45,6 +47,14 @@ class GatherStream {
   // until they have been read. RESOURCE_EXHAUSTED without memory.
   virtual absl::StatusOr<std::shared_ptr<Output>> Gather(GatherPlan plan, uint64_t bytes,
                                                          std::shared_ptr<const void> lease) = 0;
+
+  // Where the gathers are put; null on the CPU.
+  virtual Stream stream() const { return nullptr; }
+  // Fresh memory of `bytes` bytes, and `write` called at once to put on the stream what writes it,
+  // from sources of `source_bytes`.
+  virtual absl::StatusOr<std::shared_ptr<Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte* output)> write) = 0;
 };
 
 // How rows of one size class are gathered, and what was measured when that was chosen.
@@ -81,6 +91,8 @@ class Device {
   virtual ~Device() = default;
   // `kept`: idle outputs that are kept for later gathers.
   virtual absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) = 0;
+  // For draws that the device makes itself.
+  virtual absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() = 0;
   virtual DeviceStats stats() const = 0;
   // What it keeps of a table; see Tiers::Of.
   virtual std::shared_ptr<DeviceTier> TierOf(const std::shared_ptr<table::Table>&) {

@@ -79,11 +79,11 @@ void WriteRow(const Row& row, const RowPiece* pieces, std::byte* output,
 
 }  // namespace
 
-void GatherOnCpu(const GatherPlan& plan, std::byte* output, const kernels::GatherOptions& options) {
+void GatherOnCpu(const RowList& list, std::byte* output, const kernels::GatherOptions& options) {
   std::vector<kernels::Copy> copies;
-  copies.reserve(plan.pieces().size());
-  for (const Row& row : plan.rows()) {
-    WriteRow(row, plan.pieces().data() + row.first_piece, output, &copies);
+  copies.reserve(list.row_count);
+  for (uint32_t i = 0; i < list.row_count; ++i) {
+    WriteRow(list.rows[i], list.pieces + list.rows[i].first_piece, output, &copies);
   }
   kernels::Gather(copies, options);
 }

@@ -33,6 +33,10 @@ class GatherPlan {
   absl::Span<const std::byte* const> blocks() const { return blocks_; }
   uint64_t piece_bytes(size_t piece) const { return piece_bytes_[piece]; }
   uint64_t tile_count() const { return tile_count_; }
+  // Which points into the plan.
+  RowList list() const {
+    return {rows_.data(), pieces_.data(), static_cast<uint32_t>(rows_.size()), tile_count_};
+  }
   // Of all pieces, whether or not a window shows them.
   uint64_t source_bytes() const { return source_bytes_; }
 
@@ -48,7 +52,7 @@ class GatherPlan {
 
 // The twin of the kernels: the same bytes on the CPU, by kernels::Gather where nothing is cast.
 // Rows and pieces are at this process's addresses.
-void GatherOnCpu(const GatherPlan& plan, std::byte* output,
+void GatherOnCpu(const RowList& list, std::byte* output,
                  const kernels::GatherOptions& options = {});
 
 }  // namespace gear_reverb::device

@@ -65,6 +65,8 @@ class Selection {
   const std::shared_ptr<SelectBackend>& backend() const { return backend_; }
   // For tests and tools: what the kernels work on.
   const SelectionView& view() const { return view_; }
+  // Where the next draw's numbers come from, in the backend's memory.
+  const DrawState* draw_state() const { return draw_state_; }
 
  private:
   Selection(const selectors::SelectorOptions& options, std::shared_ptr<SelectBackend> backend);

@@ -1,15 +1,16 @@
 // A table's sampler on a device: it holds what the table holds, and draws what the table allows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "native/device/change_feed.h"
 #include "native/device/selection.h"
+#include "native/device/slot_directory.h"
 #include "native/table/table.h"
 
 namespace gear_reverb::device {
@@ -19,9 +20,11 @@ namespace gear_reverb::device {
 // queued, and brings the device up to date before it draws. So a draw sees exactly the items that
 // the table had when it granted the draw, whoever inserts, updates or deletes meanwhile.
 //
-// Thread-compatible; the table may be used from any thread meanwhile. Calls must use one stream, or
-// streams that the caller has made to wait for each other. What is drawn may be gone from the table
-// by the time that the caller sees it; who needs its data holds on to it.
+// With a directory, what the items refer to is followed as well.
+//
+// Thread-compatible but for Cancel; the table may be used from any thread meanwhile. Calls must use
+// one stream, or streams that the caller has made to wait for each other. What is drawn may be gone
+// from the table by the time that the caller sees it; who needs its data holds on to it.
 //
 // Among equal priorities of a heap, items that were there before the mirror count as touched in
 // order of insertion, as after a checkpoint.
@@ -29,9 +32,9 @@ class TableMirror {
  public:
   // Follows `table` from here on, drawing as its sampler does with the random numbers of `seed`.
   // FAILED_PRECONDITION for a table with max_times_sampled.
-  static absl::StatusOr<std::unique_ptr<TableMirror>> Create(std::shared_ptr<table::Table> table,
-                                                             std::shared_ptr<SelectBackend> backend,
-                                                             uint64_t seed);
+  static absl::StatusOr<std::unique_ptr<TableMirror>> Create(
+      std::shared_ptr<table::Table> table, std::shared_ptr<SelectBackend> backend, uint64_t seed,
+      std::unique_ptr<SlotDirectory> directory = nullptr);
   ~TableMirror();
   TableMirror(const TableMirror&) = delete;
   TableMirror& operator=(const TableMirror&) = delete;
@@ -48,13 +51,23 @@ class TableMirror {
   // limiter allows some, but not so many; those it allowed then count as unused).
   absl::Status Top(uint32_t k, absl::Time deadline, const DrawOutput& output, Stream stream);
 
+  // As Draw, but leaves the draw itself to selection().
+  absl::StatusOr<uint32_t> Grant(uint32_t max_items, absl::Time deadline, Stream stream);
+
   // Brings the device up to date without a draw.
   absl::Status Follow(Stream stream);
 
+  // Ends a waiting call, and all later ones that would wait, with CANCELLED. Thread-safe.
+  void Cancel() { cancelled_ = true; }
+
+  const std::shared_ptr<table::Table>& table() const { return table_; }
   const Selection& selection() const { return *selection_; }
+  Selection& selection() { return *selection_; }
+  SlotDirectory* directory() const { return directory_.get(); }
 
  private:
-  TableMirror(std::shared_ptr<table::Table> table, std::unique_ptr<Selection> selection);
+  TableMirror(std::shared_ptr<table::Table> table, std::unique_ptr<Selection> selection,
+              std::unique_ptr<SlotDirectory> directory);
 
   void Attach();
   void Take();
@@ -67,9 +80,11 @@ class TableMirror {
 
   const std::shared_ptr<table::Table> table_;
   const std::unique_ptr<Selection> selection_;
+  const std::unique_ptr<SlotDirectory> directory_;  // Null: none.
   std::shared_ptr<ChangeFeed> feed_;
-  std::vector<SlotState> changes_;  // Taken from the feed.
-  bool reset_ = false;              // All items go before changes_.
+  TableChanges changes_;  // Taken from the feed.
+  bool failed_ = false;   // All items go before changes_, whatever it says.
+  std::atomic<bool> cancelled_{false};
 };
 
 }  // namespace gear_reverb::device

@@ -113,7 +113,7 @@ SlotState TakenFor(uint64_t key, const std::vector<SlotState>& changes) {
 }
 
 TEST(ChangeFeedTest, KeepsNoMoreThanTheLastChangesOfManyForOneSlot) {
-  ChangeFeed feed(/*by_insertion=*/false);
+  ChangeFeed feed(/*by_insertion=*/false, /*with_trajectories=*/false);
   table::Item item;
   for (int i = 0; i < 1000000; ++i) {
     item.slot = static_cast<uint32_t>(i % 100);
@@ -121,18 +121,19 @@ TEST(ChangeFeedTest, KeepsNoMoreThanTheLastChangesOfManyForOneSlot) {
     item.priority = i;
     feed.OnUpdate(item);
   }
-  std::vector<SlotState> changes;
-  EXPECT_FALSE(feed.Take(&changes));
-  EXPECT_LE(changes.size(), size_t{1} << 16);
+  TableChanges changes;
+  feed.Take(&changes);
+  EXPECT_FALSE(changes.reset);
+  EXPECT_LE(changes.states.size(), size_t{1} << 16);
   for (uint32_t slot = 0; slot < 100; ++slot) {
-    EXPECT_EQ(TakenFor(slot + 1000, changes).priority, 1000000 - 100 + slot);
+    EXPECT_EQ(TakenFor(slot + 1000, changes.states).priority, 1000000 - 100 + slot);
   }
-  EXPECT_FALSE(feed.Take(&changes));
-  EXPECT_TRUE(changes.empty());
+  feed.Take(&changes);
+  EXPECT_TRUE(!changes.reset && changes.states.empty());
   feed.OnUpdate(item);
   feed.OnReset();
-  EXPECT_TRUE(feed.Take(&changes));
-  EXPECT_TRUE(changes.empty());
+  feed.Take(&changes);
+  EXPECT_TRUE(changes.reset && changes.states.empty());
 }
 
 }  // namespace

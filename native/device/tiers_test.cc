@@ -60,7 +60,7 @@ void ExpectEqualBatch(const batch::DrawnBatch& drawn, GatherStream& stream) {
   ASSERT_TRUE(layout.ok()) << layout.status();
   BatchPlan plan = PlanBatch(drawn, *layout, {});
   std::vector<std::byte> expected(plan.output_bytes);
-  GatherOnCpu(plan.gather, expected.data());
+  GatherOnCpu(plan.gather.list(), expected.data());
   const auto output = stream.Gather(plan.gather, plan.output_bytes, drawn.lease);
   ASSERT_TRUE(output.ok()) << output.status();
   for (const OutputArray& column : plan.columns) {

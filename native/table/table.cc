@@ -1,5 +1,6 @@
 #include "native/table/table.h"
 
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -21,12 +22,14 @@ class Pending {
     changed_.NotifyAll();
   }
 
-  // `cancel` must bring about a result. It is called when the program interrupts the wait.
+  // `cancel` must bring about a result. It is called when the program interrupts the wait, or soon
+  // after `stop`, if given, has become true.
   template <typename Cancel>
-  Result Wait(Cancel cancel) {
+  Result Wait(Cancel cancel, const std::atomic<bool>* stop = nullptr) {
     base::MutexLock lock(&mutex_);
     const auto done = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return result_.has_value(); };
-    if (!base::WaitInterruptibly(changed_, &mutex_, absl::InfiniteFuture(), done).ok()) {
+    const auto over = [&] { return done() || (stop != nullptr && stop->load()); };
+    if (!base::WaitInterruptibly(changed_, &mutex_, absl::InfiniteFuture(), over).ok() || !done()) {
       mutex_.Unlock();
       cancel();
       mutex_.Lock();
@@ -85,7 +88,8 @@ absl::StatusOr<std::vector<SampledItem>> Table::Sample(int64_t max_items, absl::
   return pending->Wait([&] { Cancel(id); });
 }
 
-absl::Status Table::GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant) {
+absl::Status Table::GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant,
+                               const std::atomic<bool>* stop) {
   const auto pending = std::make_shared<Pending<absl::Status>>();
   const WaitId id = impl_->Sample(
       max_items, deadline,
@@ -93,7 +97,7 @@ absl::Status Table::GrantDraws(int64_t max_items, absl::Time deadline, OnGrant o
         pending->Set(samples.status());
       },
       nullptr, std::move(on_grant));
-  return pending->Wait([&] { Cancel(id); });
+  return pending->Wait([&] { Cancel(id); }, stop);
 }
 
 void Table::CountDrawn(absl::Span<const uint64_t> keys) { impl_->CountDrawn(keys); }

@@ -7,6 +7,7 @@
 // timer thread), with no lock held; it may call the table.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -128,8 +129,9 @@ class Table : public std::enable_shared_from_this<Table> {
   // does, and counts as many draws as the limiter allows, at most `max_items`. `on_grant` is called
   // with their number under the table's lock, when an extension has seen all changes before the
   // draws and none after. FAILED_PRECONDITION with max_times_sampled, under which every draw
-  // changes the table; else the errors of Sample.
-  absl::Status GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant);
+  // changes the table; else the errors of Sample. CANCELLED soon after `stop` has become true.
+  absl::Status GrantDraws(int64_t max_items, absl::Time deadline, OnGrant on_grant,
+                          const std::atomic<bool>* stop = nullptr);
   // Which items such draws were of: adds to their times_sampled, and tells the extensions. Keys of
   // items that have gone are passed over.
   void CountDrawn(absl::Span<const uint64_t> keys);

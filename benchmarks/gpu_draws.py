@@ -1,0 +1,140 @@
+"""Checks and times batches that a device draws by itself, for gpu_check.py."""
+
+import contextlib
+import importlib
+import secrets
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import gear_reverb
+from gear_reverb import rate_limiters, selectors
+
+STEPS = 12
+
+
+@contextlib.contextmanager
+def a_client(items: int) -> Iterator[gear_reverb.Client]:
+    """Of a server with a table of so many prioritized items, all alike."""
+    limiter = rate_limiters.MinSize(1)
+    table = gear_reverb.Table("t", selectors.Prioritized(0.7), selectors.Fifo(), items, limiter)
+    server = gear_reverb.Server([table])
+    try:
+        client = server.localhost_client()
+        add(client, np.random.default_rng(), items)
+        yield client
+    finally:
+        server.stop()
+
+
+def add(client: gear_reverb.Client, rng: np.random.Generator, count: int) -> np.ndarray:
+    columns = [
+        rng.standard_normal((count, STEPS, 11), np.float32),
+        rng.integers(0, 256, (count, STEPS, 7, 9), np.uint8),
+        rng.integers(0, 2**31, (count, STEPS), np.int32),
+    ]
+    return client.insert_batch("t", columns, rng.uniform(0.1, 5, count))
+
+
+def compare(a: gear_reverb.ReplayBatch, b: gear_reverb.ReplayBatch, as_numpy: Any) -> int:
+    """How many bytes are equal; raises if any are not."""
+    pairs = [*zip(a.data, b.data), (a.weights, b.weights)]
+    pairs += [(getattr(a.info, name), getattr(b.info, name)) for name in ("key", "priority")]
+    pairs += [(a.info.probability, b.info.probability)]
+    for x, y in pairs:
+        np.testing.assert_array_equal(as_numpy(x), as_numpy(y))
+    return sum(x.nbytes for x, _ in pairs)
+
+
+def draws_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+    """Batches of equal seeds, drawn by the device and by the twin from a table that changes."""
+    seed, compared = secrets.randbits(32), 0
+    rng = np.random.default_rng(seed)
+    if out == "jax":  # For keys.
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
+    with a_client(3000) as client:
+        options = {"draw": "device", "seed": seed, "beta": 0.6, "prefetch": 0}
+        with (
+            client.batch_sampler("t", 64, device="cpu", **options) as twin,
+            client.batch_sampler("t", 64, device=device, out=out, **options) as other,
+        ):
+            for _ in range(30):
+                keys = add(client, rng, 100)
+                client.mutate_priorities("t", {int(keys[0]): 9.0}, deletes=[int(keys[1])])
+                compared += compare(next(twin), next(other), as_numpy)
+            why = other.device_stats()["why_host_draws"]
+            assert not why, why
+    return {"seed": seed, "bytes": compared}
+
+
+def replays_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+    """The same by a CUDA graph that is captured once; on the CPU, by the calls it consists of."""
+    seed, compared = secrets.randbits(32), 0
+    rng = np.random.default_rng(seed)
+    with a_client(3000) as client:
+        options = {"seed": seed, "beta": 0.6}
+        with (
+            client.fixed_batch_sampler("t", 64, device="cpu", **options) as twin,
+            client.fixed_batch_sampler("t", 64, device=device, out=out, **options) as other,
+        ):
+            replay = None
+            for _ in range(30):
+                add(client, rng, 100)
+                twin.prepare()
+                twin.enqueue()
+                other.prepare()
+                if replay is None:
+                    replay = captured(other, device)
+                replay()
+                compared += compare(twin.batch, other.batch, as_numpy)
+        samples = client.server_info()["t"].rate_limiter_info.sample_stats.completed
+        assert samples == 2 * 30 * 64, samples
+        assert client.server_info()["t"].num_unused_samples == 0
+    return {"seed": seed, "bytes": compared}
+
+
+def captured(sampler: gear_reverb.FixedBatchSampler, device: str) -> Any:
+    """What puts a batch on the current stream."""
+    if device == "cpu":
+        return sampler.enqueue
+    torch = importlib.import_module("torch")
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        sampler.enqueue()
+    return graph.replay
+
+
+def rates(device: str, out: str) -> dict[str, float]:
+    """Batches per second: drawn by the host and by the device, and the latter's graph."""
+    found = {}
+    finish = (lambda: None) if device == "cpu" else importlib.import_module(out).cuda.synchronize
+
+    def measure(name: str, draw: Any) -> None:
+        for _ in range(10):
+            draw()
+        finish()
+        start = time.perf_counter()
+        count = 200
+        for _ in range(count):
+            draw()
+        finish()
+        found[name] = count / (time.perf_counter() - start)
+        print(f"   {name}: {found[name]:.0f} batches/s")
+
+    with a_client(20_000) as client:
+        for batch in (32, 256, 1024):
+            for draw in ("host", "device"):
+                with client.batch_sampler("t", batch, device=device, out=out, draw=draw) as sampler:
+                    measure(f"B={batch} drawn by the {draw}", lambda s=sampler: next(s))
+            with client.fixed_batch_sampler("t", batch, device=device, out=out) as sampler:
+                sampler.prepare()
+                replay = captured(sampler, device)
+
+                def step(sampler: Any = sampler, replay: Any = replay) -> None:
+                    sampler.prepare()
+                    replay()
+
+                measure(f"B={batch} replayed", step)
+    return found

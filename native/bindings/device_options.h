@@ -1,0 +1,26 @@
+// What batches on a device are asked for with, from Python.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "native/device/batch_plan.h"
+#include "native/device/device.h"
+
+namespace gear_reverb::bindings {
+
+// "cpu", "cuda" or "cuda:N".
+absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& name);
+
+// What columns of float32 and of uint8 become, by name; "" leaves them. Throws ValueError.
+device::Casts CastsOf(const std::string& float32, const std::string& uint8);
+
+// In seconds from now; none: for ever. Throws ValueError.
+absl::Time DeadlineInSeconds(std::optional<double> timeout);
+// Throws ValueError unless it is finite and not negative.
+void CheckBeta(std::optional<double> beta);
+
+}  // namespace gear_reverb::bindings

@@ -1,0 +1,67 @@
+// Batches of one size that a device draws and gathers by itself: where everything lies in an
+// output, and the work that writes it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "native/device/batch_plan.h"
+#include "native/device/selection.h"
+#include "native/device/slot_directory.h"
+
+namespace gear_reverb::device {
+
+// Where a batch's arrays are in its output. The columns are those of a batch of equally long items.
+struct DrawnArrays {
+  std::vector<OutputArray> columns;
+  OutputArray keys;                    // uint64[n]
+  OutputArray probabilities;           // float64[n]
+  OutputArray priorities;              // float64[n]
+  std::optional<OutputArray> weights;  // float32[n]
+  uint64_t output_bytes = 0;
+  uint64_t column_bytes = 0;
+};
+
+// Thread-compatible; of one directory, as long as that has the same version. Memory on the device:
+// 4 bytes for each draw, and 48 and its pieces' 16 each for every row, of which there is one for
+// each draw of each column.
+class DrawPlan {
+ public:
+  static DrawnArrays ArraysOf(const SlotDirectory& directory, uint32_t n, const Casts& casts,
+                              bool weights);
+  static absl::StatusOr<std::unique_ptr<DrawPlan>> Create(const SlotDirectory& directory,
+                                                          uint32_t n, const Casts& casts,
+                                                          bool weights);
+  ~DrawPlan();
+  DrawPlan(const DrawPlan&) = delete;
+  DrawPlan& operator=(const DrawPlan&) = delete;
+
+  // Draws, and gathers what was drawn. Nothing but kernels with the same arguments each time, so it
+  // may be captured and replayed. Uses memory of the plan: one after another.
+  absl::Status Enqueue(Selection& selection, double beta, std::byte* output, Stream stream);
+
+  uint32_t size() const { return size_; }
+  const DrawnArrays& arrays() const { return arrays_; }
+  uint64_t version() const { return version_; }  // Of the directory.
+
+ private:
+  DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays);
+  absl::Status Fill(const Casts& casts);
+
+  const SlotDirectory& directory_;
+  const uint32_t size_;
+  const uint64_t version_;
+  const DrawnArrays arrays_;
+  RowList list_{};
+  uint64_t mean_piece_bytes_ = 0;
+  std::byte* memory_ = nullptr;  // On the device: rows, pieces, slots.
+  uint32_t* slots_ = nullptr;
+  Row* rows_ = nullptr;
+  RowPiece* pieces_ = nullptr;
+};
+
+}  // namespace gear_reverb::device

@@ -1,0 +1,125 @@
+// Where the items of a mirrored table lie, slot by slot, kept in a device's memory; and the items
+// themselves, for as long as the device may read them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "native/device/change_feed.h"
+#include "native/device/draw_backend.h"
+#include "native/storage/trajectory.h"
+#include "native/tensor/dtype.h"
+#include "native/tensor/shape.h"
+
+namespace gear_reverb::device {
+
+// What all items' columns have in common.
+struct ItemColumn {
+  tensor::DType dtype = tensor::DType::kInvalid;
+  tensor::Shape step_shape;
+  int64_t steps = 0;
+  bool squeezed = false;
+  uint64_t bytes = 0;  // Columns without any have no pieces.
+
+  bool operator==(const ItemColumn&) const = default;
+};
+
+// Of items that a device can gather by itself: all alike in number, dtype, shape and length of
+// their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
+// device reads. Otherwise, or if the device has no memory for them, calls fail with
+// FAILED_PRECONDITION, and why_not() says why from then on.
+//
+// On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
+// the largest needs, rounded up to a power of two. Here: 12 bytes a slot, and a reference to every
+// trajectory that was there at the last Apply, or has gone since then and is not let go of yet. So
+// a table's items outlive their removal until the next Apply, and what its stream had before.
+//
+// Thread-compatible. All calls use one stream, or such as the caller has made to wait for each
+// other.
+class SlotDirectory {
+ public:
+  static constexpr uint32_t kMostPieces = 16;
+
+  // `least_pieces` > 0 of every column have room from the beginning.
+  explicit SlotDirectory(std::shared_ptr<DrawBackend> backend, uint32_t least_pieces = 1);
+  // Waits for the device.
+  ~SlotDirectory();
+  SlotDirectory(const SlotDirectory&) = delete;
+  SlotDirectory& operator=(const SlotDirectory&) = delete;
+
+  // Takes over the changes, which leaves null trajectories. The states that it returns are those of
+  // the changes, in memory that copies to the device do not wait for, unless they are very many.
+  // After an error the next changes must begin with a reset.
+  absl::StatusOr<absl::Span<const SlotState>> Apply(TableChanges& changes, Stream stream);
+  // After Apply and the copies of its states: what is no longer needed is let go of when the stream
+  // has come past this.
+  absl::Status Finish(Stream stream);
+  // Room for slots below `count`.
+  absl::Status Reserve(size_t count, Stream stream);
+  // Lets go of what the device has done with, as Apply does too.
+  void Reap();
+
+  // Empty until the first item came.
+  const std::vector<ItemColumn>& columns() const { return columns_; }
+  const DirectoryView& view() const { return view_; }
+  // Changes with the columns, and when the view's memory or pieces do.
+  uint64_t version() const { return version_; }
+  const std::string& why_not() const { return why_not_; }
+  DrawBackend& backend() const { return *backend_; }
+
+ private:
+  using Trajectories = std::vector<storage::TrajectoryPtr>;
+  // What is kept until the stream has come past.
+  struct UnderWay {
+    std::unique_ptr<Mark> mark;
+    std::vector<std::shared_ptr<std::byte>> uploads;
+    Trajectories gone;
+  };
+
+  using Priority = std::pair<uint32_t, double>;  // With its slot.
+
+  absl::Status Refuse(std::string why);
+  void Let(storage::TrajectoryPtr& trajectory);
+  // Brings held_, fresh_ and priorities_ up to date.
+  absl::Status Sort(TableChanges& changes);
+  // Of all fresh items: whether they are as the others are, and whether their pieces have room.
+  absl::Status Check(Stream stream);
+  absl::Status SetPieces(uint32_t per_column, Stream stream);
+  // Room for `to` slots of `of_slot` entries, with those of the first `from`.
+  template <typename T>
+  absl::Status Grow(T** entries, size_t from, size_t to, size_t of_slot, Stream stream);
+  absl::Status Write(Stream stream);
+  absl::Status WriteSome(absl::Span<const uint32_t> slots, absl::Span<const Priority> priorities,
+                         Stream stream);
+  absl::Status FillEntry(uint32_t slot, RowPiece* pieces);
+  absl::StatusOr<std::byte*> Stage(size_t bytes);
+
+  const std::shared_ptr<DrawBackend> backend_;
+  const uint32_t least_pieces_;
+  std::vector<ItemColumn> columns_;
+  DirectoryView view_;
+  uint64_t version_ = 0;
+  std::string why_not_;
+  size_t capacity_ = 0;         // Slots of the view.
+  std::byte* batch_ = nullptr;  // On the device, for changes.
+  size_t batch_bytes_ = 0;
+
+  Trajectories held_;  // By slot.
+  size_t num_held_ = 0;
+  std::vector<uint32_t> seen_;  // By slot: the last Apply that changed it.
+  uint32_t applied_ = 0;        // The number of this Apply.
+  // Of one Apply.
+  std::vector<uint32_t> fresh_;  // Slots whose items are new.
+  std::vector<Priority> priorities_;
+  UnderWay now_;  // Until Finish.
+
+  std::vector<UnderWay> under_way_;  // Oldest first.
+};
+
+}  // namespace gear_reverb::device
