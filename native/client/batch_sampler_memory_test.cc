@@ -159,6 +159,9 @@ TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
 // A device that notes where it is told that pieces lie.
 struct TwinWithNotes final : device::Device {
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
+    return twin->NewDrawBackend();
+  }
   device::DeviceStats stats() const override { return twin->stats(); }
   std::shared_ptr<device::DeviceTier> TierOf(const std::shared_ptr<table::Table>& table) override {
     return twin->TierOf(table);
@@ -182,6 +185,11 @@ class NotedStream final : public device::GatherStream {
   absl::StatusOr<std::shared_ptr<device::Output>> Gather(
       device::GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
     return twin_->Gather(std::move(plan), bytes, std::move(lease));
+  }
+  absl::StatusOr<std::shared_ptr<device::Output>> Write(
+      uint64_t bytes, uint64_t source_bytes,
+      absl::FunctionRef<absl::Status(std::byte*)> write) override {
+    return twin_->Write(bytes, source_bytes, write);
   }
 
  private:
