@@ -257,13 +257,8 @@ def gathers_through_the_tier(device: str, out: str, copy_rate: float) -> list[di
             for _ in range(3):
                 next(sampler)
             before = sampler.device_stats()
-            wait_for_device(out)
-            start = time.perf_counter()
             count = 20
-            for _ in range(count):
-                next(sampler)
-            wait_for_device(out)
-            rate = count * batch * sum(widths) / (time.perf_counter() - start)
+            rate = count * batch * sum(widths) / seconds_of(sampler, count, out)
             after = sampler.device_stats()
         there, all_bytes = (after[k] - before[k] for k in ("device_bytes", "gathered_bytes"))
         assert there >= 0.99 * all_bytes, f"{there} of {all_bytes} bytes were on the device"
@@ -310,6 +305,16 @@ def wait_for_device(out: str) -> None:
         importlib.import_module("torch").cuda.synchronize()
 
 
+def seconds_of(sampler, count: int, out: str) -> float:
+    """How long `count` batches take, until the device is done with them."""
+    wait_for_device(out)
+    start = time.perf_counter()
+    for _ in range(count):
+        next(sampler)
+    wait_for_device(out)
+    return time.perf_counter() - start
+
+
 def end_to_end(device: str, out: str) -> dict[str, float]:
     """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
     rng = np.random.default_rng()
@@ -327,12 +332,8 @@ def end_to_end(device: str, out: str) -> dict[str, float]:
             with client.batch_sampler("t", batch, device=device, out=out) as sampler:
                 for _ in range(5):
                     next(sampler)
-                start = time.perf_counter()
                 count = 40
-                for _ in range(count):
-                    next(sampler)
-                wait_for_device(out)
-                seconds = time.perf_counter() - start
+                seconds = seconds_of(sampler, count, out)
                 print(f"   W1 B={batch}: {sampler.device_stats()}")
             rates[f"W1 B={batch}"] = count * batch * 56_000 / seconds
         return rates
