@@ -27,7 +27,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 COMPAT_PYTHON = HERE.parent / ".venv-compat/bin/python"
-SHOWN_LINES = 30
+SHOWN_LINES = 200
 
 
 @dataclasses.dataclass

@@ -11,6 +11,9 @@ from tables import make_table
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
 
+# A device has the data of a server in its process.
+pytestmark = pytest.mark.other_plane
+
 
 def check(batch, expected):
     for i, key in enumerate(batch.info.key):

@@ -13,6 +13,9 @@ from test_device_batches import assert_same_batches, random_items
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
 
+# A device has the data of a server in its process.
+pytestmark = pytest.mark.other_plane
+
 
 def device_table(device_bytes=None, name="t", max_size=1000, placement="device"):
     return gear_reverb.Table(

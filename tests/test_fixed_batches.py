@@ -8,6 +8,9 @@ from tables import make_table
 import gear_reverb
 from gear_reverb import selectors
 
+# A device has the data of a server in its process.
+pytestmark = pytest.mark.other_plane
+
 
 def test_fixed_batches(serve):
     client = serve(make_table(sampler=selectors.Prioritized(1.0), max_size=50))

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from processes import SECONDS, finish, start
+from processes import SECONDS, finish, start, stop
 from tables import make_table, sizes
 
 import gear_reverb
@@ -97,7 +97,7 @@ def test_other_threads_run_while_a_client_ends(remote_server):
         client.insert([np.zeros(steps)], {"t": 1.0})
     with contextlib.suppress(ValueError):  # The items make no batch.
         client.sample_batch("t", 2)
-    process.send_signal(signal.SIGSTOP)
+    stop(process)
     ended = threading.Event()
     ticks = []
 

@@ -249,7 +249,9 @@ def socket_name(pid):
     """The abstract name that a server listens on."""
     inodes = set()
     for fd in os.listdir(f"/proc/{pid}/fd"):
-        inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}").removeprefix("socket:[").removesuffix("]"))
+        with contextlib.suppress(FileNotFoundError):  # Closed meanwhile.
+            link = os.readlink(f"/proc/{pid}/fd/{fd}")
+            inodes.add(link.removeprefix("socket:[").removesuffix("]"))
     with open("/proc/net/unix") as sockets:
         rows = [line.split() for line in sockets]
     [name] = {
