@@ -78,12 +78,10 @@ def native(name: str) -> Counts:
     if any(map(run, building_ahead.commands(name, SANITIZERS[name]))):
         return Counts().fail("the build failed")
     programs = reports / "ctest.xml"
-    # Race detection wants real concurrency of one program rather than of many.
-    jobs = 1 if sanitized else os.cpu_count()
     status = run(
         [*(without_address_randomization() if sanitized else [])]
         + ["ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error"]
-        + [f"--parallel={jobs}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
+        + [f"--parallel={os.cpu_count()}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
         GTEST_OUTPUT=f"xml:{reports}/",
         **SANITIZER_OPTIONS,
     )

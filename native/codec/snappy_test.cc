@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/base/testing_rounds.h"
 #include "native/codec/testing_util.h"
 
 namespace gear_reverb::codec {
@@ -52,7 +53,7 @@ TEST_P(LiteralTest, SystemSnappyDecodesTheLiteral) {
 INSTANTIATE_TEST_SUITE_P(Sizes, LiteralTest,
                          testing::Values(0, 1, 2, 59, 60, 61, 62, 127, 128, 255, 256, 257, 16383,
                                          16384, 65535, 65536, 65537, (1 << 24) - 1, 1 << 24,
-                                         (1 << 24) + 1, 300 << 20));
+                                         (1 << 24) + 1, base::testing::Rounds(300 << 20)));
 
 TEST(SnappyTest, OnlyWholeLiteralsAreLiterals) {
   const std::string raw(100, 'x');
@@ -131,7 +132,7 @@ TEST(SnappyTest, MalformedStreamsAreRefused) {
 
 TEST(SnappyTest, MutatedStreamsNeverReadOrWriteOutside) {
   std::mt19937_64 random(7);
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < base::testing::Rounds(3000); ++round) {
     const size_t size = 1 + random() % 3000;
     const std::string raw = Payload(size, round);
     std::string stream = random() % 4 == 0 ? LiteralHeader(size) + raw : Compress(Bytes(raw));

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/base/testing_rounds.h"
 #include "native/codec/testing_util.h"
 #include "native/codec/varint.h"
 #include "native/tensor/packed_strings.h"
@@ -69,7 +70,7 @@ TEST(WireStringsTest, MalformedWireIsRefused) {
 
 TEST(WireStringsTest, MutatedWireGivesAnErrorOrAWellFormedPacking) {
   std::mt19937_64 random(4);
-  for (int round = 0; round < 5000; ++round) {
+  for (int round = 0; round < base::testing::Rounds(5000); ++round) {
     const std::vector<std::string> values = RandomStrings(random);
     std::string wire = WireFromPacked(Bytes(Packed(values)), values.size());
     if (wire.empty()) continue;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/cuda/emulated_warp_test_base.h"
 #include "native/device/gather_cases.h"
 
 namespace gear_reverb::cuda {
@@ -31,16 +32,8 @@ void GatherByEmulatedWarps(const device::GatherPlan& plan, uint32_t warps, std::
   }
 }
 
-// ThreadSanitizer cannot follow an emulated warp, which has no threads to watch.
-class GatherTilesTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "not with ThreadSanitizer: an emulated warp has no threads, but many stacks";
-#endif
-  }
-};
-using UpperBoundTest = GatherTilesTest;
+using GatherTilesTest = EmulatedWarpTest;
+using UpperBoundTest = EmulatedWarpTest;
 
 // The output as device memory starts: at a multiple of 128. Kernels load whole words, so the source
 // has some bytes more.

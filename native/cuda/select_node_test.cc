@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "native/cuda/emulated_warp_test_base.h"
 #include "native/device/selection_test_util.h"
 
 namespace gear_reverb::cuda {
@@ -33,6 +34,8 @@ template <typename T>
 bool Same(T a, T b) {
   return a == b;
 }
+
+using SelectNodeTest = EmulatedWarpTest;
 
 // Four nodes at a time.
 template <typename T>
@@ -63,7 +66,7 @@ void ExpectTheTwinsDraws(Selection& selection, Draw draw) {
   }
 }
 
-TEST(SelectNodeTest, WeightsAreTheTwins) {
+TEST_F(SelectNodeTest, WeightsAreTheTwins) {
   for (uint64_t seed = 0; seed < 3; ++seed) {
     const auto selection = Filled(selectors::PrioritizedOptions{0.7}, seed);
     const TreeView<double>& tree = selection->view().weights;
@@ -72,14 +75,14 @@ TEST(SelectNodeTest, WeightsAreTheTwins) {
   }
 }
 
-TEST(SelectNodeTest, CountsAreTheTwins) {
+TEST_F(SelectNodeTest, CountsAreTheTwins) {
   const auto selection = Filled(selectors::UniformOptions{}, 3);
   const TreeView<uint32_t>& tree = selection->view().counts;
   ExpectTheTwinsNodes(tree);
   ExpectTheTwinsDraws(*selection, [&](uint64_t bits) { return DrawFrom(tree, bits); });
 }
 
-TEST(SelectNodeTest, RanksAreTheTwins) {
+TEST_F(SelectNodeTest, RanksAreTheTwins) {
   for (const selectors::SelectorOptions& options : std::vector<selectors::SelectorOptions>{
            selectors::FifoOptions{}, selectors::LifoOptions{}, selectors::HeapOptions{true}}) {
     const auto selection = Filled(options, 4);

@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "native/base/testing_rounds.h"
 #include "native/device/selection_test_util.h"
 
 namespace gear_reverb::device::testing {
@@ -249,7 +250,7 @@ TEST_P(WeightedSelectionTest, SumsDoNotDrift) {
   std::vector<double> priorities(kSlots, 1.0);
   ASSERT_TRUE(selection->Apply(StatesOf(priorities), nullptr).ok());
   std::vector<SlotState> batch(kBatch);
-  for (int round = 0; round < 500; ++round) {
+  for (int round = 0; round < base::testing::Rounds(500); ++round) {
     for (SlotState& state : batch) {
       const double priority =
           std::ldexp(static_cast<double>(random() >> 40), static_cast<int>(random() % 40) - 40);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/base/testing_rounds.h"
 #include "native/selectors/sum_tree_node.h"
 #include "native/selectors/testing_util.h"
 
@@ -134,7 +135,7 @@ TEST(SumTreeTest, LastAssignmentOfARepeatedSlotCounts) {
 // Ten million random updates over weights of many magnitudes: the tree is bit for bit the tree of
 // the final weights, and its total within the stated bound of the exact sum.
 TEST(SumTreeTest, ErrorDoesNotGrowWithUpdates) {
-  constexpr size_t kSlots = 100000, kUpdates = 10000000, kBatch = 250;
+  constexpr size_t kSlots = 100000, kUpdates = base::testing::Rounds(10000000), kBatch = 250;
   std::mt19937_64 random(3);
   std::vector<double> weights(kSlots, 0.0);
   SumTree tree = TreeOf(weights);

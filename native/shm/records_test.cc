@@ -8,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "native/base/testing_rounds.h"
 #include "native/shm/control_records.h"
 #include "native/shm/drawn_record.h"
 #include "native/shm/insert_records.h"
@@ -360,7 +361,7 @@ TEST_F(RecordsTest, MutationsDoNoHarm) {
   };
   const std::string chunk = ChunkBody(), item = ItemBody(), drawn = DrawnBody(), rows = RowsBody();
   size_t read = 0;
-  for (int round = 0; round < 30000; ++round) {
+  for (int round = 0; round < base::testing::Rounds(30000); ++round) {
     DecodeChunk(mutate(chunk)).IgnoreError();
     DecodeRows(mutate(rows)).IgnoreError();
     const std::string item_body = mutate(item);
