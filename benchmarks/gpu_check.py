@@ -7,7 +7,6 @@ numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they 
 """
 
 import argparse
-import contextlib
 import datetime
 import importlib
 import json
@@ -16,25 +15,19 @@ import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
+import gpu_batches
 import gpu_draws
 import numpy as np
+from gpu_workloads import WORKLOADS
 
 import gear_reverb
 from gear_reverb import _native, cuda, rate_limiters, selectors
 
 SECONDS = 360  # No new measurement starts after so long.
 REPEATS = 7
-# Rows of one trajectory: (bytes of a row, pieces it lies in). A column is a row.
-WORKLOADS = {
-    "W1": [(44_000, 4), (12_000, 4)],
-    "W2": [(384_000, 4), (4_000, 4)],
-    "W3": [(12_000_000, 4)],
-    "W4": [(2_176, 1), (2_176, 1), (544, 1)],  # Of the mean length, 544 tokens.
-    "W5": [(2_257_920, 4)],
-}
 BATCHES = (32, 256, 1024)
 MOST_BYTES = 4 << 30  # Of one batch.
 
@@ -245,102 +238,6 @@ def selections(gpu: int | None) -> list[dict[str, float]]:
     return results
 
 
-def gathers_through_the_tier(device: str, out: str, copy_rate: float) -> list[dict[str, Any]]:
-    """Whole batches, drawn and gathered, of a table whose columns the device keeps."""
-    results = []
-    # (workload, batch, items): each batch is large, and the table some times as large.
-    for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
-        if device == "cpu":  # To prove the steps.
-            batch, items = batch // 16, items // 4
-        widths = [row_bytes for row_bytes, _ in WORKLOADS[name]]
-        with tier_sampler(device, out, batch, items, widths) as (sampler, tier):
-            for _ in range(3):
-                next(sampler)
-            before = sampler.device_stats()
-            count = 20
-            rate = count * batch * sum(widths) / seconds_of(sampler, count, out)
-            after = sampler.device_stats()
-        there, all_bytes = (after[k] - before[k] for k in ("device_bytes", "gathered_bytes"))
-        assert there >= 0.99 * all_bytes, f"{there} of {all_bytes} bytes were on the device"
-        result = {"workload": name, "batch": batch, "bytes_per_second": rate, "tier": tier}
-        if copy_rate:
-            result["of_copy"] = rate / copy_rate
-        results.append(result)
-        of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
-        print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s{of_copy}")
-    return results
-
-
-@contextlib.contextmanager
-def tier_sampler(
-    device: str, out: str, batch: int, items: int, widths: list[int]
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A sampler of a table with `items` items of these columns' bytes, all on the device."""
-    uniform, fifo = selectors.Uniform(), selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("tier", uniform, fifo, items, limiter, placement="device")
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
-        rng = np.random.default_rng()
-        for _ in range(8):
-            rows = [rng.integers(0, 256, (items // 8, 4, w // 4), np.uint8) for w in widths]
-            client.insert_batch("tier", rows, 1.0)
-        with client.batch_sampler("tier", batch, device=device, out=out) as sampler:
-            next(sampler)
-            tier: dict[str, Any] = {}
-            give_up = time.monotonic() + 60
-            while tier.get("resident_bytes", 0) < items * sum(widths):
-                tiers = sampler.device_stats()["tiers"]
-                tier = next(t for t in reversed(tiers) if t["table"] == "tier")
-                assert time.monotonic() < give_up and not tier["overflow_bytes"], tier
-                time.sleep(0.01)
-            yield sampler, tier
-    finally:
-        server.stop()
-
-
-def wait_for_device(out: str) -> None:
-    if out == "torch":
-        importlib.import_module("torch").cuda.synchronize()
-
-
-def seconds_of(sampler, count: int, out: str) -> float:
-    """How long `count` batches take, until the device is done with them."""
-    wait_for_device(out)
-    start = time.perf_counter()
-    for _ in range(count):
-        next(sampler)
-    wait_for_device(out)
-    return time.perf_counter() - start
-
-
-def end_to_end(device: str, out: str) -> dict[str, float]:
-    """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
-    rng = np.random.default_rng()
-    fifo = selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("t", selectors.Uniform(), fifo, 10_000, limiter)
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
-        obs = rng.standard_normal((400, 1000, 11), np.float32)
-        act = rng.standard_normal((400, 1000, 3), np.float32)
-        client.insert_batch("t", [obs, act], 1.0)
-        rates = {}
-        for batch in (32, 256):
-            with client.batch_sampler("t", batch, device=device, out=out) as sampler:
-                for _ in range(5):
-                    next(sampler)
-                count = 40
-                seconds = seconds_of(sampler, count, out)
-                print(f"   W1 B={batch}: {sampler.device_stats()}")
-            rates[f"W1 B={batch}"] = count * batch * 56_000 / seconds
-        return rates
-    finally:
-        server.stop()
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda:0")
@@ -365,13 +262,14 @@ def main() -> int:
     report.step("selection is like its twin", selection_is_like_its_twin, selector)
     for out in frameworks:
         report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
-        report.step(
-            f"draws are the twin's: {out}",
-            gpu_draws.draws_are_those_of_the_twin,
-            options.device,
-            out,
-            as_numpy,
-        )
+        draws = (options.device, out, as_numpy)
+        for placement in ("host", "device"):
+            report.step(
+                f"draws are the twin's: {out}, from the {placement}",
+                gpu_draws.draws_are_those_of_the_twin,
+                *draws,
+                placement,
+            )
     # CUDA graphs are captured by PyTorch.
     graphs = (options.device, frameworks[0], as_numpy)
     report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
@@ -384,9 +282,11 @@ def main() -> int:
             report.step(f"gather from {place}", gathers, gpu, place, rate)
         report.step("index_select", index_select_pipeline, gpu)
     copy_rate = rates.get("device", 0)
-    report.step("tier", gathers_through_the_tier, options.device, frameworks[0], copy_rate)
+    tier = (options.device, frameworks[0], copy_rate)
+    report.step("tier", gpu_batches.through_the_tier, *tier, "host")
+    report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device")
     report.step("selection", selections, selector)
-    report.step("end to end", end_to_end, options.device, frameworks[0])
+    report.step("end to end", gpu_batches.end_to_end, options.device, frameworks[0])
     report.values["cuda at the end"] = cuda.stats()
     report.values["failed"] = report.failed
     report.values["seconds"] = time.monotonic() - report.start

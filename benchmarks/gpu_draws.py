@@ -16,10 +16,11 @@ STEPS = 12
 
 
 @contextlib.contextmanager
-def a_client(items: int) -> Iterator[gear_reverb.Client]:
+def a_client(items: int, placement: str = "host") -> Iterator[gear_reverb.Client]:
     """Of a server with a table of so many prioritized items, all alike."""
+    sampler, remover = selectors.Prioritized(0.7), selectors.Fifo()
     limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("t", selectors.Prioritized(0.7), selectors.Fifo(), items, limiter)
+    table = gear_reverb.Table("t", sampler, remover, items, limiter, placement=placement)
     server = gear_reverb.Server([table])
     try:
         client = server.localhost_client()
@@ -48,13 +49,15 @@ def compare(a: gear_reverb.ReplayBatch, b: gear_reverb.ReplayBatch, as_numpy: An
     return sum(x.nbytes for x, _ in pairs)
 
 
-def draws_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+def draws_are_those_of_the_twin(
+    device: str, out: str, as_numpy: Any, placement: str
+) -> dict[str, int]:
     """Batches of equal seeds, drawn by the device and by the twin from a table that changes."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
     if out == "jax":  # For keys.
         importlib.import_module("jax").config.update("jax_enable_x64", True)
-    with a_client(3000) as client:
+    with a_client(3000, placement) as client:
         options = {"draw": "device", "seed": seed, "beta": 0.6, "prefetch": 0}
         with (
             client.batch_sampler("t", 64, device="cpu", **options) as twin,

@@ -85,6 +85,23 @@ def test_batches_are_the_same(serve, ragged, device_bytes):
         assert tier["failures"] == 0 and tier["last_error"] == ""
 
 
+@pytest.mark.parametrize("device_bytes", [None, 1000])
+def test_a_device_draws_what_it_keeps(serve, device_bytes):
+    """The host's draws are of the same items, whose copies come and go."""
+    client = serve(device_table(device_bytes, max_size=30))
+    with client.batch_sampler("t", 8, device="cpu", draw="device", prefetch=0) as sampler:
+        for first in range(0, 300, 10):
+            insert_rows(client, 10, first)
+            batch = next(sampler)
+            rows = 1000 * np.arange(max(first - 20, 0), first + 10)
+            assert set(batch.data[0][:, 0]) <= set(rows)
+            np.testing.assert_array_equal(batch.data[0], batch.data[0][:, :1] + np.arange(10))
+            if first % 30 == 0:
+                settled(sampler, 40 * len(rows))
+        assert sampler.device_stats()["why_host_draws"] == ""
+        assert tier_of(sampler)["resident_bytes"] > 0
+
+
 def test_a_table_of_the_host_has_no_tier(serve):
     client = serve(make_table())
     insert_rows(client, 2)

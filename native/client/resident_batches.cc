@@ -23,10 +23,11 @@ absl::StatusOr<std::unique_ptr<device::ResidentTable>> OpenTable(
     const service::ReplayService& service, const ResidentOptions& options,
     std::shared_ptr<device::DrawBackend> backend, bool in_place) {
   GR_ASSIGN_OR_RETURN(auto table, service.FindTable(options.table));
-  backend->AddSource(service.shared_arena());
+  auto tier = options.device->TierOf(table);
+  backend->AddSource(service.shared_arena(), tier.get());
   return device::ResidentTable::Create(
       std::move(table), std::move(backend),
-      {options.seed.has_value() ? *options.seed : RandomSeed(), in_place});
+      {options.seed.has_value() ? *options.seed : RandomSeed(), in_place, std::move(tier)});
 }
 
 absl::Status ClosedFixed() {

@@ -59,8 +59,9 @@ class GpuDrawBackend final : public device::DrawBackend {
         data);
   }
 
-  void AddSource(std::shared_ptr<memory::Arena> arena) override {
+  void AddSource(std::shared_ptr<memory::Arena> arena, device::DeviceTier* tier) override {
     sources_.push_back(gpu_->SegmentsOf(std::make_shared<device::ArenaSource>(std::move(arena))));
+    if (tier != nullptr) tier->UseSegments(sources_.back());
   }
 
   const std::byte* AddressOf(const std::byte* data, uint64_t bytes) override {
@@ -96,10 +97,11 @@ class GpuDrawBackend final : public device::DrawBackend {
     return On("the launch of Weights",
               [&] { return LaunchWeights(probabilities, n, beta, weights, ToStream(stream)); });
   }
-  absl::Status Gather(const device::RowList& list, uint64_t mean_piece_bytes, std::byte* output,
+  absl::Status Gather(const device::RowList& list, const Pieces& pieces, std::byte* output,
                       device::Stream stream) override {
+    const Choices& choices = pieces.mostly_there ? gpu_->device_choices() : gpu_->host_choices();
     // The copy engine would have to know the addresses.
-    const GatherKernel kernel = gpu_->host_choices().For(mean_piece_bytes) == GatherWay::kBulk
+    const GatherKernel kernel = choices.For(pieces.mean_bytes) == GatherWay::kBulk
                                     ? GatherKernel::kBulk
                                     : GatherKernel::kLanes;
     return On("the gather's launch", [&] {

@@ -166,6 +166,12 @@ class DeviceTier::Worker {
     } else {
       base::MutexLock lock(&state_->mutex);
       for (auto& [block, copy] : placed) state_->copies.emplace(block, std::move(copy));
+      std::erase_if(state_->arrivals, [&placed](const auto& each) {
+        const auto arrivals = each.lock();
+        if (arrivals == nullptr) return true;
+        for (const auto& [block, copy] : placed) arrivals->Add(block);
+        return false;
+      });
     }
     return true;
   }
@@ -251,6 +257,13 @@ void DeviceTier::Find(absl::Span<const std::byte* const> blocks,
       if (found[i - begin] != nullptr) copies[i] = *found[i - begin];
     }
   }
+}
+
+std::shared_ptr<TierArrivals> DeviceTier::NewArrivals(size_t most) {
+  auto arrivals = std::make_shared<TierArrivals>(most);
+  base::MutexLock lock(&state_->mutex);
+  state_->arrivals.push_back(arrivals);
+  return arrivals;
 }
 
 void DeviceTier::UseSegments(std::weak_ptr<PinnedSegments> segments) {

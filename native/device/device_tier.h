@@ -40,6 +40,7 @@ struct TierStats {
 };
 
 class TierState;
+class TierArrivals;
 
 // A column of a chunk in the device's memory. It stays while somebody holds this.
 class DeviceCopy {
@@ -82,6 +83,9 @@ class DeviceTier final : public table::Extension {
   DeviceCopyPtr Find(const std::byte* block) const;
   // The same for many, as many as there are `copies`. A null block has none.
   void Find(absl::Span<const std::byte* const> blocks, absl::Span<DeviceCopyPtr> copies) const;
+
+  // Is told of columns that come here from now on, and holds as many at most.
+  std::shared_ptr<TierArrivals> NewArrivals(size_t most);
 
   TierStats stats() const;
   // See TierMemory.

@@ -14,6 +14,8 @@
 
 namespace gear_reverb::device {
 
+class DeviceTier;
+
 // All that a stream had been given when the mark was made.
 class Mark {
  public:
@@ -36,8 +38,8 @@ class DrawBackend {
   // Memory of the host, that copies to and from the device do not make it wait for. It may be let
   // go of once the copies are done.
   virtual absl::StatusOr<std::shared_ptr<std::byte>> AllocateHost(size_t bytes) = 0;
-  // Memory that items lie in.
-  virtual void AddSource(std::shared_ptr<memory::Arena> arena) = 0;
+  // Memory that items lie in, and that the tier, if there is one, copies from.
+  virtual void AddSource(std::shared_ptr<memory::Arena> arena, DeviceTier* tier) = 0;
   // Where the device finds `bytes` bytes that this process has at `data`; null if it cannot. Waits
   // for memory that is to be registered first.
   virtual const std::byte* AddressOf(const std::byte* data, uint64_t bytes) = 0;
@@ -53,8 +55,13 @@ class DrawBackend {
   // Importance weights of `n` draws, as Selection::Draw has them.
   virtual absl::Status Weights(const double* probabilities, uint32_t n, double beta, float* weights,
                                Stream stream) = 0;
-  // `output` is a multiple of 128; `mean_piece_bytes` is for the choice of a kernel.
-  virtual absl::Status Gather(const RowList& list, uint64_t mean_piece_bytes, std::byte* output,
+  // Of a gather's pieces, for the choice of a kernel.
+  struct Pieces {
+    uint64_t mean_bytes = 0;
+    bool mostly_there = false;  // In the device's own memory.
+  };
+  // `output` is a multiple of 128.
+  virtual absl::Status Gather(const RowList& list, const Pieces& pieces, std::byte* output,
                               Stream stream) = 0;
 };
 

@@ -107,7 +107,7 @@ absl::Status DrawPlan::Enqueue(Selection& selection, double beta, std::byte* out
   picked.priorities = reinterpret_cast<double*>(output + arrays_.priorities.offset);
   DrawBackend& backend = directory_.backend();
   GR_RETURN_IF_ERROR(backend.Pick(directory_.view(), picked, stream));
-  return backend.Gather(list_, mean_piece_bytes_, output, stream);
+  return backend.Gather(list_, {mean_piece_bytes_, directory_.mostly_there()}, output, stream);
 }
 
 }  // namespace gear_reverb::device

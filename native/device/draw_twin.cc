@@ -18,7 +18,7 @@ class DrawTwin final : public DrawBackend {
   absl::StatusOr<std::shared_ptr<std::byte>> AllocateHost(size_t bytes) override {
     return buffers_->Allocate(bytes);
   }
-  void AddSource(std::shared_ptr<memory::Arena>) override {}
+  void AddSource(std::shared_ptr<memory::Arena>, DeviceTier*) override {}
   const std::byte* AddressOf(const std::byte* data, uint64_t) override { return data; }
   absl::StatusOr<std::unique_ptr<Mark>> NewMark(Stream) override {
     return std::make_unique<NothingToWaitFor>();
@@ -41,7 +41,7 @@ class DrawTwin final : public DrawBackend {
     for (uint32_t i = 0; i < n; ++i) weights[i] = ImportanceWeight(probabilities[i], least, beta);
     return absl::OkStatus();
   }
-  absl::Status Gather(const RowList& list, uint64_t, std::byte* output, Stream) override {
+  absl::Status Gather(const RowList& list, const Pieces&, std::byte* output, Stream) override {
     GatherOnCpu(list, output);
     return absl::OkStatus();
   }

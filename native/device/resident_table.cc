@@ -14,7 +14,8 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
   GR_ASSIGN_OR_RETURN(auto mirror,
                       TableMirror::Create(std::move(table), backend->select(), options.seed,
                                           std::make_unique<SlotDirectory>(
-                                              backend, options.in_place ? kSomePieces : 1)));
+                                              backend, SlotDirectory::Options{
+                                                  options.in_place ? kSomePieces : 1, options.tier})));
   if (options.in_place) {
     const size_t slots = static_cast<size_t>(max_size) + 1;  // An item comes before one goes.
     GR_RETURN_IF_ERROR(mirror->selection().Reserve(slots, nullptr));

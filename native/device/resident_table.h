@@ -29,6 +29,8 @@ class ResidentTable {
     // Room for all items that the table may have, and some more pieces than the first ones need, so
     // that addresses stay as they are.
     bool in_place = false;
+    // Of the table: what it has copied is gathered there.
+    std::shared_ptr<DeviceTier> tier;
   };
 
   // FAILED_PRECONDITION for a table with max_times_sampled.

@@ -74,7 +74,7 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
     auto made = GetParam().make();
     if (!made.ok()) GTEST_SKIP() << made.status().message();
     backend = *std::move(made);
-    backend->AddSource(memory::ProcessArena());
+    backend->AddSource(memory::ProcessArena(), nullptr);
   }
   void TearDown() override {
     for (std::byte* const each : outputs) backend->select()->Free(each);
@@ -87,8 +87,12 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
     options.rate_limiter = limiter;
     table = table::Table::Create(std::move(options)).value();
     plan = nullptr;
-    resident = ResidentTable::Create(table, backend, {9, in_place}).value();
+    resident = ResidentTable::Create(table, backend, {9, in_place, TierOf(table)}).value();
     contents.clear();
+  }
+  // Of a table without items.
+  virtual std::shared_ptr<DeviceTier> TierOf(const std::shared_ptr<table::Table>&) {
+    return nullptr;
   }
   void Insert(uint64_t key, double priority, int32_t pieces = 1) {
     const uint64_t content = ++last_content;

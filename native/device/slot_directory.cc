@@ -38,8 +38,10 @@ bool IsLike(const storage::TrajectoryColumn& column, const ItemColumn& other) {
 
 }  // namespace
 
-SlotDirectory::SlotDirectory(std::shared_ptr<DrawBackend> backend, uint32_t least_pieces)
-    : backend_(std::move(backend)), least_pieces_(std::bit_ceil(least_pieces)) {}
+SlotDirectory::SlotDirectory(std::shared_ptr<DrawBackend> backend, Options options)
+    : backend_(std::move(backend)), least_pieces_(std::bit_ceil(options.least_pieces)) {
+  if (options.tier != nullptr) copies_.emplace(std::move(options.tier));
+}
 
 SlotDirectory::~SlotDirectory() {
   backend_->Synchronize().IgnoreError();
@@ -56,9 +58,10 @@ absl::Status SlotDirectory::Refuse(std::string why) {
   return absl::FailedPreconditionError(why_not_);
 }
 
-void SlotDirectory::Let(storage::TrajectoryPtr& trajectory) {
-  if (trajectory == nullptr) return;
-  now_.gone.push_back(std::move(trajectory));
+void SlotDirectory::Let(uint32_t slot) {
+  if (held_[slot] == nullptr) return;
+  if (copies_.has_value()) copies_->Forget(slot, *held_[slot], &now_.copies);
+  now_.gone.push_back(std::move(held_[slot]));
   --num_held_;
 }
 
@@ -86,7 +89,7 @@ absl::StatusOr<absl::Span<const SlotState>> SlotDirectory::Apply(TableChanges& c
 }
 
 absl::Status SlotDirectory::Finish(Stream stream) {
-  if (now_.uploads.empty() && now_.gone.empty()) return absl::OkStatus();
+  if (now_.uploads.empty() && now_.gone.empty() && now_.copies.empty()) return absl::OkStatus();
   GR_ASSIGN_OR_RETURN(now_.mark, backend_->NewMark(stream));
   under_way_.push_back(std::exchange(now_, {}));
   return absl::OkStatus();
@@ -98,7 +101,7 @@ absl::Status SlotDirectory::Sort(TableChanges& changes) {
   priorities_.clear();
   ++applied_;
   if (changes.reset) {
-    for (storage::TrajectoryPtr& each : held_) Let(each);
+    for (uint32_t slot = 0; slot < held_.size(); ++slot) Let(slot);
   }
   for (auto state = changes.states.rbegin(); state != changes.states.rend(); ++state) {
     const uint32_t slot = state->slot;
@@ -108,7 +111,7 @@ absl::Status SlotDirectory::Sort(TableChanges& changes) {
     }
     if (std::exchange(seen_[slot], applied_) == applied_) continue;
     if (state->held == 0) {
-      Let(held_[slot]);
+      Let(slot);
       continue;
     }
     priorities_.emplace_back(slot, state->priority);
@@ -117,10 +120,13 @@ absl::Status SlotDirectory::Sort(TableChanges& changes) {
     if (trajectory == nullptr) trajectory = held_[slot];  // Only the priority is new.
     if (trajectory == nullptr) return Refuse(absl::StrCat("item ", state->key, " has no data"));
     if (trajectory == held_[slot]) continue;
-    Let(held_[slot]);
+    Let(slot);
     held_[slot] = std::move(trajectory);
     ++num_held_;
     fresh_.push_back(slot);
+  }
+  if (copies_.has_value()) {
+    for (const uint32_t slot : copies_->TakeArrived()) fresh_.push_back(slot);
   }
   return absl::OkStatus();
 }
@@ -275,6 +281,7 @@ absl::Status SlotDirectory::WriteSome(absl::Span<const uint32_t> slots,
 
 absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
   const storage::Trajectory& item = *held_[slot];
+  if (copies_.has_value()) copies_->Forget(slot, item, &now_.copies);
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (columns_[i].bytes == 0) continue;
     const uint64_t step_bytes = columns_[i].bytes / columns_[i].steps;
@@ -285,7 +292,10 @@ absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
       const uint64_t bytes = slice.length * step_bytes;
       const std::byte* const data = slice.source().data.data() + slice.offset * step_bytes;
       end += bytes;
-      *pieces = {backend_->AddressOf(data, bytes), end};
+      const std::byte* found =
+          copies_.has_value() ? copies_->Find(slot, slice.source(), data) : nullptr;
+      if (found == nullptr) found = backend_->AddressOf(data, bytes);
+      *pieces = {found, end};
       if (pieces->data == nullptr) {
         return Refuse(absl::StrCat("column ", i,
                                    " of an item is in memory that the device cannot "

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/types/span.h"
 #include "native/device/change_feed.h"
 #include "native/device/draw_backend.h"
+#include "native/device/slot_copies.h"
 #include "native/storage/trajectory.h"
 #include "native/tensor/dtype.h"
 #include "native/tensor/shape.h"
@@ -32,7 +34,7 @@ struct ItemColumn {
 
 // Of items that a device can gather by itself: all alike in number, dtype, shape and length of
 // their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
-// device reads. Otherwise, or if the device has no memory for them, calls fail with
+// device reads. What a tier of the table has copied is read there, from the first Apply after that. Otherwise, or if the device has no memory for them, calls fail with
 // FAILED_PRECONDITION, and why_not() says why from then on.
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
@@ -46,8 +48,11 @@ class SlotDirectory {
  public:
   static constexpr uint32_t kMostPieces = 16;
 
-  // `least_pieces` > 0 of every column have room from the beginning.
-  explicit SlotDirectory(std::shared_ptr<DrawBackend> backend, uint32_t least_pieces = 1);
+  struct Options {
+    uint32_t least_pieces = 1;  // Of every column, that have room from the beginning.
+    std::shared_ptr<DeviceTier> tier;  // Of the table, if there is one.
+  };
+  SlotDirectory(std::shared_ptr<DrawBackend> backend, Options options);
   // Waits for the device.
   ~SlotDirectory();
   SlotDirectory(const SlotDirectory&) = delete;
@@ -72,6 +77,8 @@ class SlotDirectory {
   uint64_t version() const { return version_; }
   const std::string& why_not() const { return why_not_; }
   DrawBackend& backend() const { return *backend_; }
+  // Whether most of what the entries point to is in the device's own memory.
+  bool mostly_there() const { return copies_.has_value() && copies_->most(); }
 
  private:
   using Trajectories = std::vector<storage::TrajectoryPtr>;
@@ -80,12 +87,14 @@ class SlotDirectory {
     std::unique_ptr<Mark> mark;
     std::vector<std::shared_ptr<std::byte>> uploads;
     Trajectories gone;
+    std::vector<DeviceCopyPtr> copies;
   };
 
   using Priority = std::pair<uint32_t, double>;  // With its slot.
 
   absl::Status Refuse(std::string why);
-  void Let(storage::TrajectoryPtr& trajectory);
+  // Of the slot's item, if it has one.
+  void Let(uint32_t slot);
   // Brings held_, fresh_ and priorities_ up to date.
   absl::Status Sort(TableChanges& changes);
   // Of all fresh items: whether they are as the others are, and whether their pieces have room.
@@ -102,6 +111,7 @@ class SlotDirectory {
 
   const std::shared_ptr<DrawBackend> backend_;
   const uint32_t least_pieces_;
+  std::optional<SlotCopies> copies_;
   std::vector<ItemColumn> columns_;
   DirectoryView view_;
   uint64_t version_ = 0;
@@ -115,7 +125,7 @@ class SlotDirectory {
   std::vector<uint32_t> seen_;  // By slot: the last Apply that changed it.
   uint32_t applied_ = 0;        // The number of this Apply.
   // Of one Apply.
-  std::vector<uint32_t> fresh_;  // Slots whose items are new.
+  std::vector<uint32_t> fresh_;  // Slots whose items are new, or have come to the device.
   std::vector<Priority> priorities_;
   UnderWay now_;  // Until Finish.
 

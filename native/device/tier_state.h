@@ -11,6 +11,7 @@
 #include "native/base/mutex.h"
 #include "native/device/device_heap.h"
 #include "native/device/device_tier.h"
+#include "native/device/tier_arrivals.h"
 #include "native/device/tier_memory.h"
 #include "native/storage/trajectory.h"
 
@@ -59,6 +60,7 @@ class TierState {
   std::vector<const storage::Trajectory*> current ABSL_GUARDED_BY(mutex);
   absl::flat_hash_map<const std::byte*, DeviceCopyPtr> copies ABSL_GUARDED_BY(mutex);
   TierStats stats ABSL_GUARDED_BY(mutex);
+  std::vector<std::weak_ptr<TierArrivals>> arrivals ABSL_GUARDED_BY(mutex);
   bool look_again ABSL_GUARDED_BY(mutex) = false;  // There may be room where there was none.
   bool settled ABSL_GUARDED_BY(mutex) = true;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
