@@ -81,7 +81,8 @@ def native(name: str) -> Counts:
     status = run(
         [*(without_address_randomization() if sanitized else [])]
         + ["ctest", "--test-dir", directory, "--output-on-failure", "--no-tests=error"]
-        + [f"--parallel={os.cpu_count()}", "--timeout", PROGRAM_TIMEOUT_SECONDS, "--output-junit", programs],
+        + ["--parallel", os.cpu_count(), "--timeout", PROGRAM_TIMEOUT_SECONDS]
+        + ["--output-junit", programs],
         GTEST_OUTPUT=f"xml:{reports}/",
         **SANITIZER_OPTIONS,
     )

@@ -11,11 +11,12 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
     const Options& options) {
   const int64_t max_size = table->info().max_size;
   constexpr uint32_t kSomePieces = 4;
-  GR_ASSIGN_OR_RETURN(auto mirror,
-                      TableMirror::Create(std::move(table), backend->select(), options.seed,
-                                          std::make_unique<SlotDirectory>(
-                                              backend, SlotDirectory::Options{
-                                                  options.in_place ? kSomePieces : 1, options.tier})));
+  GR_ASSIGN_OR_RETURN(
+      auto mirror,
+      TableMirror::Create(
+          std::move(table), backend->select(), options.seed,
+          std::make_unique<SlotDirectory>(
+              backend, SlotDirectory::Options{options.in_place ? kSomePieces : 1, options.tier})));
   if (options.in_place) {
     const size_t slots = static_cast<size_t>(max_size) + 1;  // An item comes before one goes.
     GR_RETURN_IF_ERROR(mirror->selection().Reserve(slots, nullptr));

@@ -54,9 +54,11 @@ class ResidentTierTest : public ResidentTableTest {
   int PiecesThere(uint32_t first, uint32_t end) {
     EXPECT_TRUE(backend->Synchronize().ok());
     const DirectoryView& view = resident->directory().view();
-    return static_cast<int>(std::count_if(
-        view.pieces + first * view.pieces_per_slot, view.pieces + end * view.pieces_per_slot,
-        [this](const RowPiece& piece) { return piece.data != nullptr && memory->Has(piece.data); }));
+    return static_cast<int>(std::count_if(view.pieces + first * view.pieces_per_slot,
+                                          view.pieces + end * view.pieces_per_slot,
+                                          [this](const RowPiece& piece) {
+                                            return piece.data != nullptr && memory->Has(piece.data);
+                                          }));
   }
 
   uint64_t limit_bytes = 0;

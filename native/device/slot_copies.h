@@ -21,8 +21,7 @@ class SlotCopies {
  public:
   // After more than `most_arrivals` between two calls of TakeArrived all that is missing is looked
   // up.
-  explicit SlotCopies(std::shared_ptr<DeviceTier> tier,
-                      size_t most_arrivals = size_t{1} << 20);
+  explicit SlotCopies(std::shared_ptr<DeviceTier> tier, size_t most_arrivals = size_t{1} << 20);
 
   // The device's address of `data`, which lies in the column's bytes, for the slot's entry; null if
   // there is no copy of the column: then TakeArrived names the slot once there is.

@@ -34,8 +34,9 @@ struct ItemColumn {
 
 // Of items that a device can gather by itself: all alike in number, dtype, shape and length of
 // their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
-// device reads. What a tier of the table has copied is read there, from the first Apply after that. Otherwise, or if the device has no memory for them, calls fail with
-// FAILED_PRECONDITION, and why_not() says why from then on.
+// device reads. What a tier of the table has copied is read there, from the first Apply after that.
+// Otherwise, or if the device has no memory for them, calls fail with FAILED_PRECONDITION, and
+// why_not() says why from then on.
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
 // the largest needs, rounded up to a power of two. Here: 12 bytes a slot, and a reference to every
@@ -49,7 +50,7 @@ class SlotDirectory {
   static constexpr uint32_t kMostPieces = 16;
 
   struct Options {
-    uint32_t least_pieces = 1;  // Of every column, that have room from the beginning.
+    uint32_t least_pieces = 1;         // Of every column, that have room from the beginning.
     std::shared_ptr<DeviceTier> tier;  // Of the table, if there is one.
   };
   SlotDirectory(std::shared_ptr<DrawBackend> backend, Options options);

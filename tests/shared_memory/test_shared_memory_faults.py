@@ -1,5 +1,6 @@
 """The shared-memory data plane: its failures, strangers, and the ways around it."""
 
+import contextlib
 import os
 import resource
 import signal
