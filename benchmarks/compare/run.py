@@ -18,6 +18,7 @@ _HERE = pathlib.Path(__file__).resolve().parent
 COMPARISONS = (
     "sample_in_process",
     "sample_across_processes",
+    "device_twin",
     "latency",
     "write",
     "insert_batch",
