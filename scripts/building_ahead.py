@@ -3,11 +3,15 @@
 import atexit
 import os
 import pathlib
-import shlex
 import signal
 import subprocess
+import threading
+from typing import TextIO
 
-_process: subprocess.Popen | None = None
+_lock = threading.Lock()
+_process: subprocess.Popen | None = None  # Of now.
+_ended = False
+_done: dict[str, threading.Event] = {}
 
 
 def commands(name: str, sanitize: str) -> list[list[str]]:
@@ -20,14 +24,39 @@ def commands(name: str, sanitize: str) -> list[list[str]]:
 
 
 def start(builds: dict[str, str], root: pathlib.Path, log: pathlib.Path) -> None:
-    """Starts the builds, one after another; they end with this process."""
-    global _process
+    """Starts the builds (names, with sanitizers), one after another; they end with this process."""
     if not builds:
         return
-    each = [" && ".join(map(shlex.join, commands(*build))) for build in builds.items()]
-    with log.open("w") as output:
+    _done.update({name: threading.Event() for name in builds})
+
+    def run() -> None:
+        try:
+            with log.open("w") as output:
+                for name, sanitize in builds.items():
+                    for command in commands(name, sanitize):
+                        _run(["nice", "-n", "19", *command], root, output)
+                    _done[name].set()
+        finally:
+            for done in _done.values():
+                done.set()
+
+    atexit.register(_end)
+    threading.Thread(target=run, daemon=True).start()
+
+
+def wait(name: str) -> None:
+    """Until that build is done, or has failed; at once if it was not started."""
+    if name in _done:
+        _done[name].wait()
+
+
+def _run(command: list[str], root: pathlib.Path, output: TextIO) -> None:
+    global _process
+    with _lock:
+        if _ended:
+            return
         _process = subprocess.Popen(
-            ["nice", "-n", "19", "sh", "-c", "; ".join(each)],
+            command,
             cwd=root,
             stdout=output,
             stderr=output,
@@ -35,16 +64,13 @@ def start(builds: dict[str, str], root: pathlib.Path, log: pathlib.Path) -> None
             # processor between sessions first, whatever the priorities of their processes.
             preexec_fn=os.setpgrp,
         )
-    atexit.register(_end)
-
-
-def wait() -> None:
-    """Until all builds are done, or have failed."""
-    if _process is not None:
-        _process.wait()
+    _process.wait()
 
 
 def _end() -> None:
-    if _process.poll() is None:
-        os.killpg(_process.pid, signal.SIGTERM)
-        _process.wait()
+    global _ended
+    with _lock:
+        _ended = True
+        if _process is not None and _process.poll() is None:
+            os.killpg(_process.pid, signal.SIGTERM)
+            _process.wait()

@@ -72,7 +72,7 @@ def without_address_randomization() -> list[str]:
 def native(name: str) -> Counts:
     sanitized = bool(SANITIZERS[name])
     if sanitized:
-        building_ahead.wait()  # What went wrong there comes out now.
+        building_ahead.wait(name)  # What went wrong there comes out now.
     directory = ROOT / "build" / name
     reports = fresh_reports(name)
     if any(map(run, building_ahead.commands(name, SANITIZERS[name]))):
