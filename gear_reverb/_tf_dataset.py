@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 import tree
 
-from gear_reverb import _dtypes, _sample_blocks, replay_sample
+from gear_reverb import _dtypes, _sample_blocks, _tf_generator, replay_sample
 from gear_reverb import client as client_lib
 
 
@@ -160,13 +160,12 @@ class SampledDataset(tf.compat.v1.data.Dataset):
         """Blocks as flat tuples of tensors `[rows, ...]`, empty ones among them."""
 
         def generate(server_address: bytes, table: bytes):
-            for block in _sample_blocks.blocks(server_address.decode(), table.decode(), options):
-                yield tuple(block)
+            return _sample_blocks.blocks(server_address.decode(), table.decode(), options)
 
-        return tf.data.Dataset.from_generator(
+        return _tf_generator.GeneratorDataset(
             generate,
-            args=(self._server_address, self._table),
-            output_signature=_block_signature(tree.flatten(self._spec), options),
+            (self._server_address, self._table),
+            _block_signature(tree.flatten(self._spec), options),
         )
 
     def _as_variant_tensor(self) -> tf.Tensor:

@@ -43,7 +43,8 @@ def side(name: str, workload_name: str, port: str) -> None:
 
 
 def measure(workload, across: bool, options: _compare.Options) -> _compare.Values:
-    names = [_TWIN, *([] if across else [_DRAWS]), _OURS, "memcpy", "dm-reverb"]
+    names = [_TWIN, *([] if across else [_DRAWS]), _OURS, "memcpy"]
+    names += options.pick(["dm-reverb"], [])
     with contextlib.ExitStack() as stack:
         ports = {}
         if across:
@@ -64,8 +65,8 @@ def main() -> int:
         options,
         ("items", "side", "MB/s of payload", "/ memcpy", "/ dm-reverb"),
     )
-    for across in (False, True):
-        for workload in options.pick(EVEN, (SMALL, KIB_64)):
+    for across in options.pick((False, True), (False,)):
+        for workload in options.pick(EVEN, (KIB_64,)):
             results = measure(workload, across, options)
             title = f"{workload.title}, {'across processes' if across else 'in process'}"
             report.add(

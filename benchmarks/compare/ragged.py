@@ -53,11 +53,12 @@ def main() -> int:
     )
     for where in options.pick(("another process", "the same process"), ("another process",)):
         with contextlib.ExitStack() as stack:
-            ports, names = {}, _NAMES
+            ports = {}
+            names = options.pick(_NAMES, (_PAD, _PACK, _COPY))
             if where == "another process":
                 items = options.pick(RAGGED.items, RAGGED.items // 4)
-                ports = _compare.serve(stack, RAGGED, _NAMES, options, items)
-                names = _compare.served(_NAMES, ports)
+                ports = _compare.serve(stack, RAGGED, names, options, items)
+                names = _compare.served(names, ports)
             sides = {}
             for name in names:
                 port = ports.get(_compare.implementation_of(name))
