@@ -23,6 +23,7 @@ FRAMEWORK_SIDE = {
     "_pattern_graph",
     "_pattern_matcher",
     "_tf_dataset",
+    "_tf_generator",
     "pattern_dataset",
     "jax",
     "tf_client",
