@@ -28,7 +28,7 @@ _FULL = [
     (SMALL, "map, batch"),
     (RAGGED, "map, batch"),
 ]
-_QUICK = [(SMALL, "batch"), (KIB_64, "batch")]
+_QUICK = [(KIB_64, "batch")]
 
 
 def batches(reverb, workload, address: str, kind: str):
