@@ -25,7 +25,7 @@ class GeneratorDataset(tf.compat.v1.data.Dataset):
 
         Args:
           generate: What it yields must have the dtypes and shapes of `signature`.
-          args: Tensors, or what becomes one.
+          args: Scalar tensors, or what becomes one.
           signature: Of the elements, one spec for each tensor.
         """
         self._signature = tuple(signature)

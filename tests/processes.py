@@ -33,7 +33,10 @@ def stop(process):
     """Stops it until SIGCONT; its threads go on for a while after the signal was sent."""
 
     def state(task):
-        return task.joinpath("stat").read_text().rpartition(")")[2].split()[0]
+        try:
+            return task.joinpath("stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:  # It has ended.
+            return "T"
 
     process.send_signal(signal.SIGSTOP)
     tasks = pathlib.Path(f"/proc/{process.pid}/task")
