@@ -254,12 +254,11 @@ class Server:
             0 if port is None else port,
             checkpointer.internal_checkpointer(),
         )
-        self._port = self._server.port
 
     @property
     def port(self) -> int:
         """The port that the server listens, or listened, on."""
-        return self._port
+        return self._server.port
 
     def stop(self) -> None:
         """Stops serving and returns when that is done; blocked calls of clients end in errors."""
@@ -282,7 +281,7 @@ class Server:
 
     def localhost_client(self) -> client.Client:
         """A client of this server."""
-        return client.Client(f"localhost:{self._port}")
+        return client.Client(f"localhost:{self.port}")
 
     def in_process_client(self) -> client.Client:
         """Same as `localhost_client`, whose calls stay within the process."""
@@ -294,7 +293,7 @@ class Server:
             server.Stop()
 
     def __repr__(self) -> str:
-        return f"Server(port={self._port}, tables={list(self._tables)})"
+        return f"Server(port={self.port}, tables={list(self._tables)})"
 
 
 @contextlib.contextmanager

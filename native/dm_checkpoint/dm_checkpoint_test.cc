@@ -75,6 +75,19 @@ TEST_F(DmCheckpointTest, RoundTrips) {
   EXPECT_EQ(Comparable(*restored[0]), Comparable(*saved[1]));
 }
 
+// As dm-reverb stores one that was sent twice.
+TEST_F(DmCheckpointTest, AChunkMayComeAgain) {
+  const checkpoint::Tables saved = FilledTables();
+  const std::string file = Write(path, Snapshots(saved)).value() + "/" + kChunksFile;
+  std::vector<std::string> stored = Records(file);
+  stored.push_back(stored[0]);
+  SetRecords(file, stored);
+  const checkpoint::Tables restored = EmptyTables();
+  ASSERT_TRUE(LoadInto(restored).ok());
+  EXPECT_EQ(chunks.size(), 6);
+  EXPECT_EQ(Comparable(*restored[1]), Comparable(*saved[0]));
+}
+
 TEST_F(DmCheckpointTest, ExportTakesTheNewestOfOurs) {
   const checkpoint::Tables saved = FilledTables();
   const std::string own = Save(saved);
@@ -177,7 +190,6 @@ TEST_F(DmCheckpointTest, DamageIsNamed) {
   EXPECT_THAT(with_records(kTablesFile, {tables[0], "\xff"}), HasSubstr("Malformed"));
   EXPECT_THAT(with_records(kTablesFile, {tables[0]}), HasSubstr("is of the unknown table 'b'"));
   EXPECT_THAT(with_records(kTablesFile, {""}), HasSubstr("a table without a name"));
-  EXPECT_THAT(with_records(kChunksFile, {stored[0], stored[0]}), HasSubstr("comes again"));
   EXPECT_THAT(with_records(kChunksFile, {stored[0], stored[1].substr(0, 30)}),
               HasSubstr("chunks.tfrecord: record 1 at byte "));
   EXPECT_THAT(with_records(kChunksFile, {stored[0]}),
