@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "native/base/prefetch.h"
 #include "native/base/status.h"
 #include "native/tensor/packed_strings.h"
 
@@ -24,15 +25,15 @@ absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
 // The items of a large table lie anywhere, and each is reached by way of three others, every one a
 // cache miss. Walking all items of a group one pointer further at a time has the misses overlap.
 void Prefetch(absl::Span<const SampledItem> items) {
-  for (const SampledItem& sample : items) __builtin_prefetch(sample.item.trajectory.get());
+  for (const SampledItem& sample : items) base::Prefetch(sample.item.trajectory.get());
   const auto for_each_column = [&](auto f) {
     for (const SampledItem& sample : items) {
       if (sample.item.trajectory == nullptr) continue;
       for (const TrajectoryColumn& column : sample.item.trajectory->columns) f(column);
     }
   };
-  for_each_column([](const TrajectoryColumn& c) { __builtin_prefetch(c.slices[0].chunk.get()); });
-  for_each_column([](const TrajectoryColumn& c) { __builtin_prefetch(&c.slices[0].source()); });
+  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(c.slices[0].chunk.get()); });
+  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(&c.slices[0].source()); });
 }
 
 // Appends one column of one item.

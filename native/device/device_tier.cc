@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "native/base/prefetch.h"
 #include "native/device/tier_state.h"
 #include "native/memory/fork_guard.h"
 
@@ -251,7 +252,7 @@ void DeviceTier::Find(absl::Span<const std::byte* const> blocks,
     for (size_t i = begin; i < end; ++i) {
       const auto place = all.find(blocks[i]);
       found[i - begin] = place == all.end() ? nullptr : &place->second;
-      if (place != all.end()) __builtin_prefetch(place->second.get(), /*rw=*/1);
+      if (place != all.end()) base::Prefetch(place->second.get());
     }
     for (size_t i = begin; i < end; ++i) {
       if (found[i - begin] != nullptr) copies[i] = *found[i - begin];

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "native/base/prefetch.h"
 #include "native/device/select_backend.h"
 
 namespace gear_reverb::device {
@@ -60,7 +61,7 @@ Step<T> FindChild(const T* child, T target) {
 template <typename T>
 void Prefetch(const T* node) {
   for (size_t byte = 0; byte < kFanout * sizeof(T); byte += 64) {
-    __builtin_prefetch(reinterpret_cast<const char*>(node) + byte);
+    base::Prefetch(reinterpret_cast<const char*>(node) + byte);
   }
 }
 

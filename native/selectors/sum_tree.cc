@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "native/base/prefetch.h"
 #include "native/selectors/sum_tree_node.h"
 
 namespace gear_reverb::selectors {
@@ -9,8 +10,8 @@ namespace {
 
 // A group of sixteen doubles is two cache lines.
 inline void PrefetchGroup(const double* group) {
-  __builtin_prefetch(group);
-  __builtin_prefetch(group + 8);
+  base::Prefetch(group);
+  base::Prefetch(group + 8);
 }
 
 constexpr size_t kAhead = 8;  // Distance of prefetches in a list of known nodes.
@@ -54,7 +55,7 @@ void SumTree::AssignBlock(absl::Span<const Slot> slots, absl::Span<const double>
   uint32_t nodes[kBlock];  // The distinct parents, in one level, of what has changed.
   size_t size = 0;
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (i + kAhead < slots.size()) __builtin_prefetch(&levels_[0][slots[i + kAhead]], 1);
+    if (i + kAhead < slots.size()) base::Prefetch(&levels_[0][slots[i + kAhead]]);
     const uint32_t parent = slots[i] / kFanout;
     levels_[0][slots[i]] = weights[i];
     if (top_ > 0 && Mark(marks_[1], parent)) nodes[size++] = parent;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "native/base/prefetch.h"
 #include "native/table/item.h"
 #include "native/table/slot_index.h"
 
@@ -49,13 +50,13 @@ class ItemStore {
   // Brings the slot's memory near.
   void Prefetch(Slot slot) const {
     const Page& page = *pages_[slot / kPageSlots];
-    __builtin_prefetch(&page.records[slot % kPageSlots]);
-    __builtin_prefetch(&page.keys[slot % kPageSlots]);
+    base::Prefetch(&page.records[slot % kPageSlots]);
+    base::Prefetch(&page.keys[slot % kPageSlots]);
   }
   // Brings near what else erasing the slot's item will want; the slot's memory should be.
   void PrefetchErase(Slot slot) const {
     index_.Prefetch(key(slot));
-    __builtin_prefetch(record(slot).trajectory.get());
+    base::Prefetch(record(slot).trajectory.get());
   }
   // Brings that part of the index near where `key` is or would be.
   void PrefetchIndex(uint64_t key) const { index_.Prefetch(key); }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "native/base/prefetch.h"
 #include "native/selectors/huge_array.h"
 #include "native/selectors/selector.h"
 
@@ -75,7 +76,7 @@ class SlotIndex {
 
   // Brings near where `key` is or would be.
   void Prefetch(uint64_t key) const {
-    if (limit_ != 0) __builtin_prefetch(&buckets_[HomeOf(key)], 1);
+    if (limit_ != 0) base::Prefetch(&buckets_[HomeOf(key)]);
   }
   size_t size() const { return size_; }
 

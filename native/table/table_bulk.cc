@@ -27,6 +27,7 @@ absl::StatusOr<int64_t> TableCore::AddMany(absl::Span<Item> items, absl::Time no
   slots_.clear();
   priorities_.clear();
   absl::Status status;
+  for (size_t i = 0; i < std::min(kNear, items.size()); ++i) items_.PrefetchIndex(items[i].key);
   for (size_t i = 0; i < items.size(); ++i) {
     if (i + kNear < items.size()) items_.PrefetchIndex(items[i + kNear].key);
     if (Contains(items[i].key)) break;
@@ -57,12 +58,19 @@ absl::StatusOr<int64_t> TableCore::ReplaceMany(absl::Span<Item> items, absl::Tim
   slots_.resize(items.size());
   if (!remover_->NextOut(absl::MakeSpan(slots_))) return 0;
   priorities_.clear();
+  const auto fetch_far = [&](size_t i) {
+    if (i < items.size()) items_.Prefetch(slots_[i]);
+  };
+  const auto fetch_near = [&](size_t i) {
+    if (i >= items.size()) return;
+    items_.PrefetchErase(slots_[i]);
+    items_.PrefetchIndex(items[i].key);
+  };
+  for (size_t i = 0; i < kFar; ++i) fetch_far(i);
+  for (size_t i = 0; i < kNear; ++i) fetch_near(i);
   for (size_t i = 0; i < items.size(); ++i) {
-    if (i + kFar < items.size()) items_.Prefetch(slots_[i + kFar]);
-    if (i + kNear < items.size()) {
-      items_.PrefetchErase(slots_[i + kNear]);
-      items_.PrefetchIndex(items[i + kNear].key);
-    }
+    fetch_far(i + kFar);
+    fetch_near(i + kNear);
     if (Contains(items[i].key)) break;
     priorities_.push_back(items[i].priority);
     items[i].times_sampled = 0;

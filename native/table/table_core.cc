@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "native/base/prefetch.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::table {
@@ -132,7 +133,7 @@ absl::Status TableCore::Sample(int64_t max_items, bool rate_limited, base::Philo
       // Random slots of a large table are cache misses: have several under way.
       if (i + kFar < draws_.size()) items_.Prefetch(draws_[i + kFar].slot);
       if (i + kNear < draws_.size()) {
-        __builtin_prefetch(items_.record(draws_[i + kNear].slot).trajectory.get());
+        base::Prefetch(items_.record(draws_[i + kNear].slot).trajectory.get());
       }
       Append(draws_[i], rate_limited, samples);
     }
