@@ -18,19 +18,12 @@ class RefCount {
 
   void Add() { Add(1); }
   void Add(uint32_t n) { count_.fetch_add(n, std::memory_order_relaxed); }
-  // Whether that was the last one; everything that others did with the object is then visible.
+  // Whether that was the last one; everything that others did with the object is then visible. Who
+  // holds all references needs no atomic change to know that.
   bool Drop() { return Drop(1); }
-  bool Drop(uint32_t n) { return count_.fetch_sub(n, std::memory_order_acq_rel) == n; }
-  // The same for objects that nobody uses TryAdd on: then the owner of the only reference needs no
-  // atomic change to know that it is.
-  bool DropShared() { return count_.load(std::memory_order_acquire) == 1 || Drop(); }
-  // Fails on an object whose last reference has gone.
-  bool TryAdd() {
-    uint32_t count = count_.load(std::memory_order_relaxed);
-    while (count != 0) {
-      if (count_.compare_exchange_weak(count, count + 1, std::memory_order_acq_rel)) return true;
-    }
-    return false;
+  bool Drop(uint32_t n) {
+    return count_.load(std::memory_order_acquire) == n ||
+           count_.fetch_sub(n, std::memory_order_acq_rel) == n;
   }
 
  private:

@@ -18,9 +18,7 @@ using storage::TrajectoryColumn;
 using table::SampledItem;
 using tensor::DType;
 
-absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
-  return absl::MakeConstSpan(column.shape).subspan(1);
-}
+absl::Span<const int64_t> StepShape(const ChunkColumn& column) { return column.shape().subspan(1); }
 
 // The items of a large table lie anywhere, and each is reached by way of three others, every one a
 // cache miss. Walking all items of a group one pointer further at a time has the misses overlap.
@@ -44,15 +42,15 @@ class ColumnAppender {
     const TrajectoryColumn& column = first.item.trajectory->columns[index];
     const ChunkColumn& source = column.slices[0].source();
     const auto step_shape = StepShape(source);
-    out_->dtype = source.dtype;
+    out_->dtype = source.dtype();
     out_->step_shape.assign(step_shape.begin(), step_shape.end());
     out_->squeezed = column.squeeze;
     out_->lengths.reserve(items);
     out_->piece_ends.reserve(items);
     for (const int64_t axis : step_shape) step_elements_ *= axis;  // The chunk was checked.
-    step_bytes_ = step_elements_ * tensor::ByteSize(source.dtype);
+    step_bytes_ = step_elements_ * tensor::ByteSize(source.dtype());
     // Not of strings: so many may be within few bytes that nobody could hold such a batch.
-    if (source.dtype != DType::kString) out_->pieces.reserve(items * column.slices.size());
+    if (source.dtype() != DType::kString) out_->pieces.reserve(items * column.slices.size());
   }
 
   // Of an item that is like the first.
@@ -164,7 +162,8 @@ bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
   for (size_t i = 0; i < columns; ++i) {
     const TrajectoryColumn x = a.columns[i], y = b.columns[i];
     const ChunkColumn &p = x.slices[0].source(), &q = y.slices[0].source();
-    if (x.squeeze != y.squeeze || p.dtype != q.dtype || StepShape(p) != StepShape(q)) return false;
+    if (x.squeeze != y.squeeze || p.dtype() != q.dtype() || StepShape(p) != StepShape(q))
+      return false;
   }
   return true;
 }

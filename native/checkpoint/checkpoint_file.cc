@@ -67,7 +67,7 @@ absl::Status WriteTable(const table::TableSnapshot& snapshot, ChunkNumbers& chun
 // What has been read so far, and what must still come.
 class Contents {
  public:
-  Contents(memory::Arena& arena, storage::ChunkStore& store) : arena_(arena), store_(store) {}
+  explicit Contents(memory::Arena& arena) : arena_(arena) {}
 
   absl::Status Add(const Block& block) {
     switch (block.type) {
@@ -99,7 +99,7 @@ class Contents {
   }
   absl::Status AddChunk(absl::string_view payload) {
     GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk, DecodeChunk(payload, arena_));
-    chunks_.push_back(store_.Insert(std::move(chunk)));
+    chunks_.push_back(std::move(chunk));
     return absl::OkStatus();
   }
   absl::Status AddItems(absl::string_view payload) {
@@ -126,7 +126,6 @@ class Contents {
   }
 
   memory::Arena& arena_;
-  storage::ChunkStore& store_;
   std::vector<table::TableSnapshot> tables_;
   absl::flat_hash_set<std::string> names_;
   std::vector<storage::ChunkPtr> chunks_;
@@ -154,10 +153,9 @@ absl::Status WriteCheckpointFile(const std::string& path,
 }
 
 absl::StatusOr<std::vector<table::TableSnapshot>> ReadCheckpointFile(const std::string& path,
-                                                                     memory::Arena& arena,
-                                                                     storage::ChunkStore& store) {
+                                                                     memory::Arena& arena) {
   GR_ASSIGN_OR_RETURN(const auto file, BlockReader::Open(path));
-  Contents contents(arena, store);
+  Contents contents(arena);
   while (true) {
     GR_ASSIGN_OR_RETURN(const Block block, file->Next());
     if (const absl::Status added = contents.Add(block); !added.ok()) {

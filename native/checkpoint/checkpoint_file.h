@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "native/memory/arena.h"
-#include "native/storage/chunk_store.h"
 #include "native/table/table.h"
 
 namespace gear_reverb::checkpoint {
@@ -22,7 +21,6 @@ absl::Status WriteCheckpointFile(const std::string& path,
 // Reads and checks a whole file. DATA_LOSS if it is damaged, UNIMPLEMENTED if it is of another
 // version, RESOURCE_EXHAUSTED if there is no memory for it.
 absl::StatusOr<std::vector<table::TableSnapshot>> ReadCheckpointFile(const std::string& path,
-                                                                     memory::Arena& arena,
-                                                                     storage::ChunkStore& store);
+                                                                     memory::Arena& arena);
 
 }  // namespace gear_reverb::checkpoint

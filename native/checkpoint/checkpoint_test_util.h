@@ -9,6 +9,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -126,7 +127,7 @@ class CheckpointTest : public testing::Test {
     return saved.value_or("");
   }
   std::vector<std::string> Saved() const { return ListCheckpoints(path).value(); }
-  absl::Status Load(const Tables& tables) { return Open()->LoadLatest(tables, *arena, chunks); }
+  absl::Status Load(const Tables& tables) { return Open()->LoadLatest(tables, *arena); }
 
   // Two tables that share chunks, after some traffic.
   static Tables FilledTables(int items = 5) {
@@ -144,12 +145,20 @@ class CheckpointTest : public testing::Test {
     EXPECT_TRUE(tables[0]->MutateItems({{2, 9.5}}, {1}).ok());
     return tables;
   }
+  static size_t DistinctChunks(const Tables& tables) {
+    std::set<const storage::Chunk*> distinct;
+    for (const auto& table : tables) {
+      for (const table::Item& item : table->Snapshot().items) {
+        for (const auto& chunk : item.trajectory->chunks()) distinct.insert(chunk.get());
+      }
+    }
+    return distinct.size();
+  }
   static Tables EmptyTables() { return {MakeTable(Options("b")), MakeTable(Options("a"))}; }
 
   std::string path;
   std::string log;
   std::shared_ptr<memory::Arena> arena = memory::Arena::Create({});
-  storage::ChunkStore chunks;
 };
 
 }  // namespace gear_reverb::checkpoint

@@ -88,8 +88,7 @@ absl::StatusOr<std::vector<std::string>> Checkpointer::Candidates(const std::str
   return paths;
 }
 
-absl::StatusOr<Checkpointer::Contents> Checkpointer::ReadLatest(memory::Arena& arena,
-                                                                storage::ChunkStore& chunks) {
+absl::StatusOr<Checkpointer::Contents> Checkpointer::ReadLatest(memory::Arena& arena) {
   GR_ASSIGN_OR_RETURN(std::vector<std::string> candidates, Candidates(Root(path_)));
   // Other groups' checkpoints lie in `path_` too, but it may be a checkpoint itself.
   if (!group_.empty() && IsAnyCheckpoint(path_)) candidates.push_back(path_);
@@ -104,8 +103,8 @@ absl::StatusOr<Checkpointer::Contents> Checkpointer::ReadLatest(memory::Arena& a
     base::Log(base::LogLevel::kInfo, absl::StrCat("Loading ", path));
     const ForeignFormat* format = FormatOf(path);
     auto snapshots = format == nullptr
-                         ? ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena, chunks)
-                         : format->Read(path, arena, chunks);
+                         ? ReadCheckpointFile(absl::StrCat(path, "/", kFileName), arena)
+                         : format->Read(path, arena);
     if (snapshots.ok()) return Contents{path, *std::move(snapshots), format};
     if (!absl::IsDataLoss(snapshots.status())) return snapshots.status();
     base::Log(base::LogLevel::kWarning,
@@ -116,8 +115,8 @@ absl::StatusOr<Checkpointer::Contents> Checkpointer::ReadLatest(memory::Arena& a
 }
 
 absl::Status Checkpointer::LoadLatest(absl::Span<const std::shared_ptr<table::Table>> tables,
-                                      memory::Arena& arena, storage::ChunkStore& chunks) {
-  GR_ASSIGN_OR_RETURN(const Contents contents, ReadLatest(arena, chunks));
+                                      memory::Arena& arena) {
+  GR_ASSIGN_OR_RETURN(const Contents contents, ReadLatest(arena));
   return Restore(contents, tables);
 }
 

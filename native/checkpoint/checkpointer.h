@@ -14,7 +14,6 @@
 #include "absl/types/span.h"
 #include "native/checkpoint/foreign_format.h"
 #include "native/memory/arena.h"
-#include "native/storage/chunk_store.h"
 #include "native/table/table.h"
 
 namespace gear_reverb::checkpoint {
@@ -41,14 +40,14 @@ class Checkpointer {
     const ForeignFormat* format = nullptr;  // Null for our own.
   };
   // The newest checkpoint that is whole. NOT_FOUND if there is none, DATA_LOSS if all are damaged.
-  absl::StatusOr<Contents> ReadLatest(memory::Arena& arena, storage::ChunkStore& chunks);
+  absl::StatusOr<Contents> ReadLatest(memory::Arena& arena);
 
   // Fills `tables`, which must be empty, from the newest checkpoint that is whole; on an error they
   // stay empty. NOT_FOUND if there is no checkpoint, DATA_LOSS if all are damaged,
   // INVALID_ARGUMENT naming a table of the checkpoint that is not among `tables`,
   // FAILED_PRECONDITION naming table and field if it does not fit them otherwise.
   absl::Status LoadLatest(absl::Span<const std::shared_ptr<table::Table>> tables,
-                          memory::Arena& arena, storage::ChunkStore& chunks);
+                          memory::Arena& arena);
 
   // "Checkpointer(path=…)".
   std::string DebugString() const;

@@ -30,7 +30,7 @@ class DamageTest : public CheckpointTest {
   void ExpectPreviousIsUsed(absl::string_view bytes, const std::string& what) {
     log.clear();
     WriteFile(file, bytes);
-    const absl::Status read = ReadCheckpointFile(file, *arena, chunks).status();
+    const absl::Status read = ReadCheckpointFile(file, *arena).status();
     ASSERT_TRUE(absl::IsDataLoss(read)) << what << ": " << read;
     ASSERT_THAT(std::string(read.message()), HasSubstr(file)) << what;
     const Tables restored = EmptyTables();
@@ -137,7 +137,7 @@ TEST_F(DamageTest, PayloadsAreNotBelieved) {
       ASSERT_TRUE(writer->Sync().ok());
     }
     // Some changes are of no consequence; then the file loads.
-    const auto read = ReadCheckpointFile(copy, *arena, chunks);
+    const auto read = ReadCheckpointFile(copy, *arena);
     if (!read.ok()) {
       ASSERT_TRUE(absl::IsDataLoss(read.status())) << read.status();
       continue;

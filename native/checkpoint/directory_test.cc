@@ -66,13 +66,12 @@ TEST_F(DirectoryTest, ThePathMayBeACheckpointOrItsParent) {
   EXPECT_EQ(fs::path(checkpoint).parent_path(), path + "/group");
   for (const std::string& from : {checkpoint, path + "/group"}) {
     const Tables restored = EmptyTables();
-    ASSERT_TRUE(
-        Checkpointer::Create(from, "", {}).value()->LoadLatest(restored, *arena, chunks).ok());
+    ASSERT_TRUE(Checkpointer::Create(from, "", {}).value()->LoadLatest(restored, *arena).ok());
     EXPECT_EQ(Describe(*restored[1]), Describe(*saved[0]));
   }
   const Tables restored = EmptyTables();
-  EXPECT_TRUE(Open("group")->LoadLatest(restored, *arena, chunks).ok());
-  EXPECT_TRUE(absl::IsNotFound(Open("other")->LoadLatest(EmptyTables(), *arena, chunks)));
+  EXPECT_TRUE(Open("group")->LoadLatest(restored, *arena).ok());
+  EXPECT_TRUE(absl::IsNotFound(Open("other")->LoadLatest(EmptyTables(), *arena)));
 }
 
 TEST_F(DirectoryTest, TheFallbackIsReadWhereThePathHasNone) {
@@ -81,13 +80,13 @@ TEST_F(DirectoryTest, TheFallbackIsReadWhereThePathHasNone) {
   for (const std::string& fallback : {old, path + "/old"}) {
     const auto checkpointer = Checkpointer::Create(path + "/new", "", fallback).value();
     const Tables restored = EmptyTables();
-    ASSERT_TRUE(checkpointer->LoadLatest(restored, *arena, chunks).ok());
+    ASSERT_TRUE(checkpointer->LoadLatest(restored, *arena).ok());
     EXPECT_EQ(restored[1]->size(), 4);
   }
   const auto checkpointer = Checkpointer::Create(path + "/new", "", old).value();
   ASSERT_TRUE(checkpointer->Save(EmptyTables()).ok());
   const Tables restored = EmptyTables();
-  ASSERT_TRUE(checkpointer->LoadLatest(restored, *arena, chunks).ok());
+  ASSERT_TRUE(checkpointer->LoadLatest(restored, *arena).ok());
   EXPECT_EQ(restored[1]->size(), 0);
 }
 

@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "native/memory/arena.h"
-#include "native/storage/chunk_store.h"
 #include "native/table/table.h"
 
 namespace gear_reverb::checkpoint {
@@ -21,8 +20,8 @@ class ForeignFormat {
 
   // Reads and checks a whole checkpoint. DATA_LOSS if it is damaged or unfinished,
   // RESOURCE_EXHAUSTED if there is no memory for it.
-  virtual absl::StatusOr<std::vector<table::TableSnapshot>> Read(
-      const std::string& directory, memory::Arena& arena, storage::ChunkStore& store) const = 0;
+  virtual absl::StatusOr<std::vector<table::TableSnapshot>> Read(const std::string& directory,
+                                                                 memory::Arena& arena) const = 0;
 
   // Whether two tables' signatures ask the same of items, though their bytes may differ.
   virtual bool SameSignature(const std::string& a, const std::string& b) const = 0;

@@ -112,9 +112,9 @@ void EncodeChunkHead(const storage::Chunk& chunk, Encoder& to) {
   to.Put<uint8_t>(chunk.range().sparse);
   to.Put<uint32_t>(chunk.columns().size());
   for (const storage::ChunkColumn& column : chunk.columns()) {
-    to.Put(static_cast<int32_t>(column.dtype));
-    to.Put<uint32_t>(column.shape.size());
-    for (const int64_t axis : column.shape) to.Put(axis);
+    to.Put(static_cast<int32_t>(column.dtype()));
+    to.Put<uint32_t>(column.shape().size());
+    for (const int64_t axis : column.shape()) to.Put(axis);
     to.Put<uint64_t>(column.data.size());
   }
 }
@@ -131,16 +131,14 @@ absl::StatusOr<storage::ChunkPtr> DecodeChunk(absl::string_view payload, memory:
   std::vector<storage::ChunkColumn> columns;
   std::vector<uint64_t> lengths;
   for (uint32_t i = 0; i < num_columns && from.ok(); ++i) {
-    storage::ChunkColumn column;
-    column.dtype = static_cast<tensor::DType>(from.Get<int32_t>());
+    const auto dtype = static_cast<tensor::DType>(from.Get<int32_t>());
     const auto rank = from.Get<uint32_t>();
     tensor::Shape shape;
     for (uint32_t axis = 0; axis < rank && from.ok(); ++axis) {
       shape.push_back(from.Get<int64_t>());
     }
-    column.shape = shape;
     lengths.push_back(from.Get<uint64_t>());
-    columns.push_back(std::move(column));
+    columns.emplace_back(dtype, shape);
   }
   for (size_t i = 0; i < columns.size() && from.ok(); ++i) {
     const absl::string_view data = from.Raw(lengths[i]);

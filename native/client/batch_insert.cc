@@ -114,10 +114,9 @@ class LocalInsertion {
     for (int64_t bytes = 0;
          items_.size() < kItemsAtOnce && bytes < kBytesAtOnce && !copier_.done();) {
       GR_ASSIGN_OR_RETURN(const RowCopier::Part part, copier_.Next());
-      const storage::ChunkPtr chunk = service_.chunks().Insert(part.chunk);
-      bytes += chunk->bytes();
+      bytes += part.chunk->bytes();
       rows_.resize(part.end - part.begin);
-      stacked_.rows.Rows(chunk, absl::MakeSpan(rows_));
+      stacked_.rows.Rows(part.chunk, absl::MakeSpan(rows_));
       for (int64_t row = part.begin; row < part.end; ++row) {
         table::Item& item = items_.emplace_back();
         item.key = stacked_.keys[row];

@@ -90,7 +90,7 @@ class DeviceTier::Worker {
       for (const storage::ChunkSlice& slice : column.slices) {
         const storage::ChunkColumn& source = slice.source();
         // Strings are never gathered on a device.
-        if (source.data.size() == 0 || source.dtype == tensor::DType::kString) continue;
+        if (source.data.size() == 0 || source.dtype() == tensor::DType::kString) continue;
         const std::byte* const block = source.data.data();
         Column& counted = columns_[block];
         if (counted.chunk == nullptr) {

@@ -18,9 +18,9 @@ constexpr size_t kMostStagedBytes = size_t{64} << 20;
 
 ItemColumn DescribeItemColumn(const storage::TrajectoryColumn& column) {
   const storage::ChunkColumn& source = column.slices[0].source();
-  const auto step_shape = absl::MakeConstSpan(source.shape).subspan(1);
+  const auto step_shape = source.shape().subspan(1);
   ItemColumn made;
-  made.dtype = source.dtype;
+  made.dtype = source.dtype();
   made.step_shape.assign(step_shape.begin(), step_shape.end());
   made.steps = column.length();
   made.squeezed = column.squeeze;
@@ -31,8 +31,8 @@ ItemColumn DescribeItemColumn(const storage::TrajectoryColumn& column) {
 
 bool IsLike(const storage::TrajectoryColumn& column, const ItemColumn& other) {
   const storage::ChunkColumn& source = column.slices[0].source();
-  return source.dtype == other.dtype && column.squeeze == other.squeezed &&
-         absl::MakeConstSpan(source.shape).subspan(1) == absl::MakeConstSpan(other.step_shape) &&
+  return source.dtype() == other.dtype && column.squeeze == other.squeezed &&
+         source.shape().subspan(1) == absl::MakeConstSpan(other.step_shape) &&
          column.length() == other.steps;
 }
 

@@ -24,8 +24,8 @@ bool Exists(const std::string& directory, const char* file) {
 // One checkpoint as it is being read. Nothing in the files is believed.
 class Reader {
  public:
-  Reader(std::string directory, memory::Arena& arena, storage::ChunkStore& store)
-      : directory_(std::move(directory)), arena_(arena), store_(store) {}
+  Reader(std::string directory, memory::Arena& arena)
+      : directory_(std::move(directory)), arena_(arena) {}
 
   absl::StatusOr<std::vector<table::TableSnapshot>> Read() {
     if (!Exists(directory_, kDoneFile)) {
@@ -64,7 +64,7 @@ class Reader {
     GR_ASSIGN_OR_RETURN(storage::ChunkPtr chunk, rpc::DecodeChunk(record, arena_));
     // dm-reverb stores a chunk twice if it was sent twice; the key says that it is the same.
     const uint64_t key = chunk->key();
-    if (!chunks_.contains(key)) chunks_.emplace(key, store_.Insert(std::move(chunk)));
+    chunks_.try_emplace(key, std::move(chunk));
     return absl::OkStatus();
   }
 
@@ -90,7 +90,6 @@ class Reader {
 
   const std::string directory_;
   memory::Arena& arena_;
-  storage::ChunkStore& store_;
   std::vector<table::TableSnapshot> tables_;
   absl::flat_hash_map<std::string, size_t> numbers_;  // Places in `tables_`, by name.
   absl::flat_hash_map<uint64_t, storage::ChunkPtr> chunks_;
@@ -103,10 +102,9 @@ class DmFormat final : public checkpoint::ForeignFormat {
            Exists(directory, kChunksFile);
   }
 
-  absl::StatusOr<std::vector<table::TableSnapshot>> Read(
-      const std::string& directory, memory::Arena& arena,
-      storage::ChunkStore& store) const override {
-    return Reader(directory, arena, store).Read();
+  absl::StatusOr<std::vector<table::TableSnapshot>> Read(const std::string& directory,
+                                                         memory::Arena& arena) const override {
+    return Reader(directory, arena).Read();
   }
 
   // TensorFlow's serialisation of a nest is not the only one: a dict's entries have no order.

@@ -85,8 +85,7 @@ absl::StatusOr<std::string> Export(const std::string& path, const std::string& r
   GR_ASSIGN_OR_RETURN(const auto checkpointer,
                       checkpoint::Checkpointer::Create(path, "", std::nullopt));
   const auto arena = memory::Arena::Create({});
-  storage::ChunkStore chunks;
-  GR_ASSIGN_OR_RETURN(const auto contents, checkpointer->ReadLatest(*arena, chunks));
+  GR_ASSIGN_OR_RETURN(const auto contents, checkpointer->ReadLatest(*arena));
   return Write(root, contents.tables);
 }
 

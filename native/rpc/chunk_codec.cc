@@ -30,11 +30,11 @@ struct TensorMessage {
 MessageWriter EncodeTensor(const storage::ChunkPtr& chunk, const ChunkColumn& column,
                            Compression compression) {
   MessageWriter message;
-  message.AddInt64(field::tensor_proto::kDtype, static_cast<int64_t>(column.dtype));
-  message.AddMessage(field::tensor_proto::kShape, EncodeShape(column.shape));
+  message.AddInt64(field::tensor_proto::kDtype, static_cast<int64_t>(column.dtype()));
+  message.AddMessage(field::tensor_proto::kShape, EncodeShape(column.shape()));
   const auto bytes = column.data.span();
-  if (column.dtype == DType::kString) {
-    const int64_t count = *tensor::NumElements(column.shape);
+  if (column.dtype() == DType::kString) {
+    const int64_t count = *tensor::NumElements(column.shape());
     message.AddBytes(field::tensor_proto::kContent, codec::WireFromPacked(bytes, count));
   } else if (compression == Compression::kSnappy || bytes.size() > UINT32_MAX) {
     message.AddBytes(field::tensor_proto::kContent, codec::Compress(bytes));
@@ -120,7 +120,7 @@ absl::StatusOr<memory::Block> DecodeNumbers(const TensorMessage& tensor, bool de
 
 absl::StatusOr<ChunkColumn> DecodeColumn(const TensorMessage& tensor, bool delta_encoded,
                                          memory::Arena& arena) {
-  ChunkColumn column{tensor.dtype, tensor.shape, {}};
+  ChunkColumn column(tensor.dtype, tensor.shape);
   if (tensor.dtype == DType::kString) {
     GR_ASSIGN_OR_RETURN(column.data, DecodeStrings(tensor, arena));
   } else {

@@ -66,8 +66,8 @@ TEST_P(ChunkRoundTrip, KeepsKeyRangeTypesShapesAndBytes) {
   EXPECT_TRUE((*decoded)->range().sparse);
   ASSERT_EQ((*decoded)->columns().size(), 2u);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ((*decoded)->columns()[i].dtype, chunk->columns()[i].dtype);
-    EXPECT_EQ((*decoded)->columns()[i].shape, chunk->columns()[i].shape);
+    EXPECT_EQ((*decoded)->columns()[i].dtype(), chunk->columns()[i].dtype());
+    EXPECT_EQ((*decoded)->columns()[i].shape(), chunk->columns()[i].shape());
     EXPECT_EQ(BytesOf((*decoded)->columns()[i]), BytesOf(chunk->columns()[i]));
   }
 }

@@ -135,12 +135,8 @@ class InsertRole final : public ShmRole {
     AddItems();
     shm::RowsRecord& rows = records_.rows();
     GR_ASSIGN_OR_RETURN(const auto table, inserts_.FindTable(std::string(rows.table)));
-    const storage::ChunkPtr chunk = records_.TakeChunk();
-    if (inserts_.service().chunks().Insert(chunk) != chunk) {
-      return base::InvalidArgument("There is another chunk ", chunk->key(), ".");
-    }
     std::vector<storage::TrajectoryPtr> trajectories(rows.keys.size());
-    storage::TrajectoryBuilder::SlicesOf(chunk, rows.row_steps, rows.squeeze,
+    storage::TrajectoryBuilder::SlicesOf(records_.TakeChunk(), rows.row_steps, rows.squeeze,
                                          absl::MakeSpan(trajectories));
     std::vector<table::Item> items(rows.keys.size());
     for (size_t i = 0; i < items.size(); ++i) {

@@ -9,8 +9,7 @@ namespace gear_reverb::service {
 
 void InsertSession::AddChunk(storage::ChunkPtr chunk) {
   const uint64_t key = chunk->key();
-  if (chunks_.contains(key)) return;
-  chunks_.emplace(key, service_->chunks().Insert(std::move(chunk)));
+  chunks_.try_emplace(key, std::move(chunk));
 }
 
 storage::ChunkPtr InsertSession::FindChunk(uint64_t key) const {

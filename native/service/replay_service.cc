@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<ReplayService>> ReplayService::Create(
   for (const auto& table : service->tables_) table->Reopen();  // Another server may have had it.
   if (service->checkpointer_ != nullptr) {
     const absl::Status loaded =
-        service->checkpointer_->LoadLatest(service->tables_, *service->arena_, service->chunks_);
+        service->checkpointer_->LoadLatest(service->tables_, *service->arena_);
     if (!loaded.ok() && !absl::IsNotFound(loaded)) return loaded;
   }
   RegisterLocalService(service);

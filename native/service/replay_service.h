@@ -17,7 +17,6 @@
 #include "native/base/mutex.h"
 #include "native/checkpoint/checkpointer.h"
 #include "native/memory/arena.h"
-#include "native/storage/chunk_store.h"
 #include "native/table/table.h"
 
 namespace gear_reverb::service {
@@ -51,7 +50,6 @@ class ReplayService {
 
   memory::Arena& arena() { return *arena_; }
   const std::shared_ptr<memory::Arena>& shared_arena() const { return arena_; }
-  storage::ChunkStore& chunks() { return chunks_; }
 
   // 128 random bits that no other server has.
   const std::string& token() const { return token_; }
@@ -63,7 +61,6 @@ class ReplayService {
                 std::shared_ptr<checkpoint::Checkpointer> checkpointer);
 
   const std::shared_ptr<memory::Arena> arena_;
-  storage::ChunkStore chunks_;
   const std::vector<std::shared_ptr<table::Table>> tables_;
   absl::flat_hash_map<std::string, std::shared_ptr<table::Table>> table_by_name_;
   const std::shared_ptr<checkpoint::Checkpointer> checkpointer_;

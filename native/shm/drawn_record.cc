@@ -21,7 +21,7 @@ struct Place {
 };
 
 absl::Span<const int64_t> StepShape(const storage::ChunkColumn& column) {
-  return absl::MakeConstSpan(column.shape).subspan(1);
+  return column.shape().subspan(1);
 }
 
 int64_t Elements(absl::Span<const int64_t> shape) {
@@ -53,7 +53,7 @@ uint64_t NumPieces(const storage::Trajectory* trajectory) {
   uint64_t pieces = 0;
   for (const storage::TrajectoryColumn& column : trajectory->columns) {
     const storage::ChunkColumn& first = column.slices[0].source();
-    pieces += first.dtype == DType::kString
+    pieces += first.dtype() == DType::kString
                   ? static_cast<uint64_t>(column.length()) * Elements(StepShape(first))
                   : column.slices.size();
   }
@@ -67,9 +67,9 @@ void EncodeColumn(Items items, size_t index, std::string* out,
     return item.item.trajectory->columns[index];
   };
   const storage::ChunkColumn& first = column_of(items[0]).slices[0].source();
-  const bool strings = first.dtype == DType::kString;
+  const bool strings = first.dtype() == DType::kString;
   const int64_t step_elements = Elements(StepShape(first));
-  const uint64_t step_bytes = step_elements * tensor::ByteSize(first.dtype);
+  const uint64_t step_bytes = step_elements * tensor::ByteSize(first.dtype());
   for (const table::SampledItem& item : items) {
     encoder.Put(static_cast<int32_t>(column_of(item).length()));
   }
@@ -120,7 +120,7 @@ void EncodeGroup(Items items, std::string* out, absl::flat_hash_set<uint32_t>* s
   PutEach<uint8_t>(encoder, items, [](const auto& item) { return item.rate_limited; });
   for (size_t i = 0; i < num_columns; ++i) {
     const storage::ChunkColumn& column = first->columns[i].slices[0].source();
-    encoder.Put(static_cast<int32_t>(column.dtype));
+    encoder.Put(static_cast<int32_t>(column.dtype()));
     encoder.Put<uint8_t>(first->columns[i].squeeze ? 1 : 0);
     encoder.PutArray(StepShape(column));
     EncodeColumn(items, i, out, segments);

@@ -131,7 +131,7 @@ void EncodeChunk(const storage::Chunk& chunk, std::string* out) {
   RecordBuilder record(RecordKind::kChunk, out);
   PutChunk(record.encoder, chunk.key(), chunk.range(), chunk.columns().size());
   for (const storage::ChunkColumn& column : chunk.columns()) {
-    PutColumn(record.encoder, column.dtype, column.shape, column.data.size());
+    PutColumn(record.encoder, column.dtype(), column.shape(), column.data.size());
   }
   record.Finish();
 }

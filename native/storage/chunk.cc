@@ -6,33 +6,32 @@
 #include <utility>
 
 #include "native/base/status.h"
-#include "native/storage/chunk_index.h"
 #include "native/tensor/packed_strings.h"
 
 namespace gear_reverb::storage {
 namespace {
 
 absl::Status CheckColumn(const ChunkColumn& column) {
-  if (!tensor::IsKnown(static_cast<int32_t>(column.dtype))) {
-    return base::InvalidArgument("has unknown type ", tensor::Name(column.dtype), ".");
+  if (!tensor::IsKnown(static_cast<int32_t>(column.dtype()))) {
+    return base::InvalidArgument("has unknown type ", tensor::Name(column.dtype()), ".");
   }
-  if (column.shape.empty()) return base::InvalidArgument("has no axis of steps.");
-  if (column.shape[0] <= 0) {
-    return base::InvalidArgument("has shape ", tensor::ShapeString(column.shape),
+  if (column.shape().empty()) return base::InvalidArgument("has no axis of steps.");
+  if (column.shape()[0] <= 0) {
+    return base::InvalidArgument("has shape ", tensor::ShapeString(column.shape()),
                                  ", which is no step.");
   }
-  if (column.dtype == tensor::DType::kString) {
-    GR_ASSIGN_OR_RETURN(const int64_t count, tensor::NumElements(column.shape));
+  if (column.dtype() == tensor::DType::kString) {
+    GR_ASSIGN_OR_RETURN(const int64_t count, tensor::NumElements(column.shape()));
     return tensor::CheckPackedStrings(column.data.span(), count);
   }
-  GR_ASSIGN_OR_RETURN(const int64_t bytes, tensor::NumBytes(column.dtype, column.shape));
+  GR_ASSIGN_OR_RETURN(const int64_t bytes, tensor::NumBytes(column.dtype(), column.shape()));
   // Snappy, the wire's form, goes no further.
   if (bytes > std::numeric_limits<uint32_t>::max()) {
     return base::InvalidArgument("has ", bytes, " bytes; a column of a chunk takes 2^32 - 1.");
   }
   if (static_cast<uint64_t>(bytes) != column.data.size()) {
-    return base::InvalidArgument("of ", tensor::Name(column.dtype),
-                                 tensor::ShapeString(column.shape), " needs ", bytes,
+    return base::InvalidArgument("of ", tensor::Name(column.dtype()),
+                                 tensor::ShapeString(column.shape()), " needs ", bytes,
                                  " bytes but has ", column.data.size(), ".");
   }
   return absl::OkStatus();
@@ -58,7 +57,6 @@ Chunk::~Chunk() {
 
 void Chunk::Release(uint32_t n) const {
   if (!references_.Drop(n)) return;
-  if (index_ != nullptr) index_->Remove(*this);
   this->~Chunk();
   ::operator delete(const_cast<Chunk*>(this));
 }

@@ -6,13 +6,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "native/base/ref_ptr.h"
 #include "native/memory/arena.h"
-#include "native/tensor/shared_shape.h"
+#include "native/tensor/shared_type.h"
 #include "native/tensor/tensor_view.h"
 
 namespace gear_reverb::storage {
@@ -27,17 +28,23 @@ struct SequenceRange {
 
 // All steps of one column: shape is [steps, ...]. Strings are packed (see tensor_view.h).
 struct ChunkColumn {
-  tensor::DType dtype = tensor::DType::kInvalid;
-  tensor::SharedShape shape;
+  ChunkColumn() = default;
+  ChunkColumn(tensor::DType dtype, absl::Span<const int64_t> shape, memory::Block bytes = {})
+      : type(dtype, shape), data(std::move(bytes)) {}
+
+  tensor::SharedType type;
   memory::Block data;
 
-  int64_t steps() const { return shape[0]; }
-  tensor::TensorView view() const { return {dtype, shape.ToShape(), data.span()}; }
+  tensor::DType dtype() const { return type.dtype(); }
+  absl::Span<const int64_t> shape() const { return type.shape(); }
+  int64_t steps() const { return shape()[0]; }
+  tensor::TensorView view() const {
+    return {dtype(), tensor::Shape(shape().begin(), shape().end()), data.span()};
+  }
 };
 
 class Chunk;
 using ChunkPtr = base::RefPtr<const Chunk>;
-class ChunkIndex;
 
 // One allocation, the columns at its end, with counts of its own: there may be one per item.
 class Chunk {
@@ -65,8 +72,6 @@ class Chunk {
   void Release(uint32_t n = 1) const;
 
  private:
-  friend class ChunkStore;
-  friend class ChunkIndex;
   Chunk(uint64_t key, SequenceRange range, std::vector<ChunkColumn> columns);
   ~Chunk();
 
@@ -77,8 +82,6 @@ class Chunk {
   const uint64_t episode_id_;
   const int32_t start_, end_;
   mutable std::atomic<uint64_t> user_count_{0};
-  // That knows this chunk by its key, or null; set once, before others see the chunk.
-  mutable base::RefPtr<ChunkIndex> index_;
 };
 
 // Copies `views` (each [steps, ...]) into `arena` and makes a chunk of them.

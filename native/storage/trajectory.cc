@@ -14,9 +14,7 @@ namespace {
 
 using tensor::DType;
 
-absl::Span<const int64_t> StepShape(const ChunkColumn& column) {
-  return absl::MakeConstSpan(column.shape.data(), column.shape.size()).subspan(1);
-}
+absl::Span<const int64_t> StepShape(const ChunkColumn& column) { return column.shape().subspan(1); }
 
 // Elements of one step. The chunk was checked, so there is no overflow.
 int64_t StepElements(const ChunkColumn& column) {
@@ -69,10 +67,11 @@ absl::Status CheckSlice(const TrajectoryColumn& column, size_t index) {
   }
   const ChunkColumn& source = slice.source();
   const ChunkColumn& first = column.slices[0].source();
-  if (source.dtype != first.dtype || StepShape(source) != StepShape(first)) {
-    return base::InvalidArgument(
-        "has steps of ", tensor::Name(source.dtype), tensor::ShapeString(StepShape(source)),
-        " but slice 0 of ", tensor::Name(first.dtype), tensor::ShapeString(StepShape(first)), ".");
+  if (source.dtype() != first.dtype() || StepShape(source) != StepShape(first)) {
+    return base::InvalidArgument("has steps of ", tensor::Name(source.dtype()),
+                                 tensor::ShapeString(StepShape(source)), " but slice 0 of ",
+                                 tensor::Name(first.dtype()), tensor::ShapeString(StepShape(first)),
+                                 ".");
   }
   return absl::OkStatus();
 }
@@ -81,7 +80,7 @@ absl::Status CheckSlice(const TrajectoryColumn& column, size_t index) {
 bool SumBytes(const TrajectoryColumn& column, int64_t* bytes) {
   const ChunkColumn& first = column.slices[0].source();
   const int64_t step_elements = StepElements(first);
-  const bool strings = first.dtype == DType::kString;
+  const bool strings = first.dtype() == DType::kString;
   // The packed form has one offset more than it has elements.
   int64_t elements = strings ? 1 : 0;
   int64_t text_bytes = 0;
@@ -98,7 +97,7 @@ bool SumBytes(const TrajectoryColumn& column, int64_t* bytes) {
     }
   }
   const int64_t width =
-      static_cast<int64_t>(strings ? sizeof(uint64_t) : tensor::ByteSize(first.dtype));
+      static_cast<int64_t>(strings ? sizeof(uint64_t) : tensor::ByteSize(first.dtype()));
   return !__builtin_mul_overflow(elements, width, bytes) &&
          !__builtin_add_overflow(*bytes, text_bytes, bytes);
 }
@@ -163,7 +162,7 @@ void Trajectory::Free(ChunkDrops& drops) const {
 }
 
 void Trajectory::Release() const {
-  if (!references_.DropShared()) return;
+  if (!references_.Drop()) return;
   ChunkDrops drops;
   Free(drops);
 }
@@ -172,7 +171,7 @@ void Trajectory::ReleaseAll(absl::Span<TrajectoryPtr> trajectories) {
   ChunkDrops drops;
   for (TrajectoryPtr& pointer : trajectories) {
     const Trajectory* const trajectory = pointer.Detach();
-    if (trajectory != nullptr && trajectory->references_.DropShared()) trajectory->Free(drops);
+    if (trajectory != nullptr && trajectory->references_.Drop()) trajectory->Free(drops);
   }
 }
 
@@ -277,7 +276,7 @@ absl::Status CheckTrajectory(const Trajectory& trajectory) {
 
 ColumnLayout LayoutOf(const TrajectoryColumn& column) {
   const ChunkColumn& first = column.slices[0].source();
-  ColumnLayout layout{first.dtype, {}, 0};
+  ColumnLayout layout{first.dtype(), {}, 0};
   if (!column.squeeze) layout.shape.push_back(column.length());
   const auto step_shape = StepShape(first);
   layout.shape.insert(layout.shape.end(), step_shape.begin(), step_shape.end());
@@ -287,8 +286,8 @@ ColumnLayout LayoutOf(const TrajectoryColumn& column) {
 
 void Gather(const TrajectoryColumn& column, std::byte* out) {
   const ChunkColumn& first = column.slices[0].source();
-  if (first.dtype == DType::kString) return GatherStrings(column, out);
-  const size_t step_bytes = StepElements(first) * tensor::ByteSize(first.dtype);
+  if (first.dtype() == DType::kString) return GatherStrings(column, out);
+  const size_t step_bytes = StepElements(first) * tensor::ByteSize(first.dtype());
   if (step_bytes == 0) return;
   for (const ChunkSlice& slice : column.slices) {
     const size_t bytes = slice.length * step_bytes;

@@ -132,7 +132,7 @@ TEST_F(TableConcurrencyTest, NoTrajectoryIsFreedUnderTheLock) {
   std::byte byte{};
   const auto trajectory = [&] {
     std::vector<storage::ChunkColumn> columns(1);
-    columns[0] = {tensor::DType::kInt8, {1}, memory::Block(&byte, 1, &home)};
+    columns[0] = storage::ChunkColumn{tensor::DType::kInt8, {1}, memory::Block(&byte, 1, &home)};
     return MakeTrajectory({storage::Chunk::Create(1, {}, std::move(columns)).value()});
   };
   for (int key : {1, 2, 3}) EXPECT_TRUE(Insert(key, 1, trajectory()));

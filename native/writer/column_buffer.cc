@@ -99,11 +99,9 @@ TensorCopy ColumnBuffer::Read(int64_t index) const {
 }
 
 absl::StatusOr<storage::ChunkColumn> ColumnBuffer::Release() {
-  storage::ChunkColumn column;
-  column.dtype = dtype_;
   tensor::Shape shape{steps_};
   shape.insert(shape.end(), step_shape_.begin(), step_shape_.end());
-  column.shape = shape;
+  storage::ChunkColumn column(dtype_, shape);
   if (!strings() && steps_ == capacity_) {
     column.data = std::move(block_);
     return column;
