@@ -20,7 +20,7 @@ help:
 	@echo 'make test-image    builds the Docker image and drives the server in it'
 	@echo 'make acme          trains agents of Acme on dm-reverb and on us; half an hour'
 	@echo 'make bench-core    how fast the core inserts, selects and samples'
-	@echo 'make bench         compares with dm-reverb, cpprb, flashbax, TorchRL; a quarter of an hour'
+	@echo 'make bench         compares with dm-reverb, cpprb, flashbax, TorchRL; half an hour'
 	@echo 'make bench-quick   the same with fewer sizes, rounds and peers; within three minutes'
 	@echo 'make check         style, layers, exported symbols;   make format   applies the style'
 	@echo 'make clean         removes what was built;   make distclean   and the environments'

@@ -50,9 +50,10 @@ class ArrayCalls:
           The items' keys, `uint64[N]`.
 
         Raises:
-          ValueError: If there is no leaf, leaves differ in N, the table is unknown, its signature
-            does not match, or a priority is not finite, or negative where it is a weight.
-            Nothing is inserted then.
+          ValueError: If there is no leaf, leaves differ in N, the table's signature does not
+            match, or a priority is not finite, or negative where it is a weight. Nothing is
+            inserted then.
+          RuntimeError: If there is no such table.
           DeadlineExceededError: If the time is up; tells how many items are known to be in, which
             are the first.
         """

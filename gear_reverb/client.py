@@ -113,8 +113,8 @@ class Client(ArrayCalls):
 
         Args:
           max_sequence_length: Last steps that items can span.
-          delta_encoded: Store differences of steps, which compress better if steps are alike.
-          chunk_length: Steps that are compressed together; by default at most 10.
+          delta_encoded: Accepted as Reverb has it; it has no effect.
+          chunk_length: Steps per chunk; by default at most 10.
           max_in_flight_items: Items sent and not confirmed, before creating one waits; None for
             any number.
 
@@ -207,8 +207,8 @@ class Client(ArrayCalls):
 
         Raises:
           TypeError: If a key is no integer.
-          ValueError: If a key is not in `[0, 2**64)`, a priority is negative or not a number, or
-            the arrays' lengths differ.
+          ValueError: If a key is not in `[0, 2**64)`, a priority is not finite, or negative where
+            it is a weight, or the arrays' lengths differ.
           RuntimeError: If there is no such table.
         """
         if updates is None:

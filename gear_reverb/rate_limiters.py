@@ -43,7 +43,7 @@ class RateLimiter:
 
         Raises:
           ValueError: If `min_size_to_sample` is below 1, `samples_per_insert` is not a positive
-            number, or a difference is not a number.
+            number, a difference is not a number, or `max_diff` is below `min_diff`.
         """
         if min_size_to_sample < 1:
             raise ValueError(

@@ -26,10 +26,10 @@ class DefaultCheckpointer(CheckpointerBase):
         Checkpoints that dm-reverb wrote are restored too (docs/formats/dm_checkpoint.md).
 
         Args:
-          path: Root of the checkpoints.
-          group: Accepted as Reverb's clusters have it; it has no effect.
-          fallback_checkpoint_path: One checkpoint (not a root), restored if the root has none: a
-            way to start from another experiment's data.
+          path: Root of the checkpoints, or one of them, which is then restored.
+          group: Name of a directory below `path` that holds them, for several servers of one root.
+          fallback_checkpoint_path: One checkpoint or a root, restored if `path` has none: a way to
+            start from another experiment's data.
         """
         self.path = os.fspath(path)
         self.group = group

@@ -34,24 +34,26 @@ T Checked(selectors::SelectorOptions options) {
 }
 
 void DefineSelectors(py::module_& module) {
-  py::class_<ItemSelector>(module, "ItemSelector").def("__repr__", [](const ItemSelector& self) {
-    return selectors::ToString(self.options);
-  });
-  py::class_<FifoSelector, ItemSelector>(module, "FifoSelector").def(py::init([] {
-    return FifoSelector{{selectors::FifoOptions{}}};
-  }));
-  py::class_<LifoSelector, ItemSelector>(module, "LifoSelector").def(py::init([] {
-    return LifoSelector{{selectors::LifoOptions{}}};
-  }));
-  py::class_<UniformSelector, ItemSelector>(module, "UniformSelector").def(py::init([] {
-    return UniformSelector{{selectors::UniformOptions{}}};
-  }));
-  py::class_<PrioritizedSelector, ItemSelector>(module, "PrioritizedSelector")
+  py::class_<ItemSelector>(module, "ItemSelector", "A strategy that selects items.")
+      .def("__repr__", [](const ItemSelector& self) { return selectors::ToString(self.options); });
+  py::class_<FifoSelector, ItemSelector>(module, "FifoSelector", "The oldest item.")
+      .def(py::init([] { return FifoSelector{{selectors::FifoOptions{}}}; }));
+  py::class_<LifoSelector, ItemSelector>(module, "LifoSelector", "The newest item.")
+      .def(py::init([] { return LifoSelector{{selectors::LifoOptions{}}}; }));
+  py::class_<UniformSelector, ItemSelector>(module, "UniformSelector",
+                                            "Every item with the same probability.")
+      .def(py::init([] { return UniformSelector{{selectors::UniformOptions{}}}; }));
+  py::class_<PrioritizedSelector, ItemSelector>(
+      module, "PrioritizedSelector",
+      "An item with probability proportional to `priority ** priority_exponent`.")
       .def(py::init([](double exponent) {
              return Checked<PrioritizedSelector>(selectors::PrioritizedOptions{exponent});
            }),
            py::arg("priority_exponent"));
-  py::class_<HeapSelector, ItemSelector>(module, "HeapSelector")
+  py::class_<HeapSelector, ItemSelector>(
+      module, "HeapSelector",
+      "The item with the lowest priority, or with the highest; of equals, the least recently\n"
+      "inserted or updated.")
       .def(py::init([](bool min_heap) { return HeapSelector{{selectors::HeapOptions{min_heap}}}; }),
            py::arg("min_heap"));
   module.def(

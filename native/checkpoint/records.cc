@@ -24,7 +24,8 @@ void EncodeSelector(const SelectorOptions& selector, Encoder& to) {
   to.Put(exponent);
 }
 
-// The types are those of the variant's order.
+// The types are those of the variant's order, up to the fifth's two; a sixth needs one from 7 on.
+static_assert(std::variant_size_v<SelectorOptions> == 5);
 static_assert(
     std::is_same_v<std::variant_alternative_t<0, SelectorOptions>, selectors::FifoOptions>);
 static_assert(

@@ -19,6 +19,7 @@ constexpr size_t kMaxSlots = kNoSlot;
 constexpr uint32_t kMaxDraws = uint32_t{1} << 28;
 
 Strategy StrategyOf(const selectors::SelectorOptions& options) {
+  static_assert(std::variant_size_v<selectors::SelectorOptions> == 5);
   if (std::holds_alternative<selectors::UniformOptions>(options)) return Strategy::kUniform;
   if (std::holds_alternative<selectors::PrioritizedOptions>(options)) return Strategy::kWeighted;
   if (std::holds_alternative<selectors::FifoOptions>(options)) return Strategy::kFifo;

@@ -19,7 +19,7 @@ namespace gear_reverb::device {
 // backend, whatever batches led there. Weights are those of selectors::PrioritizedSelector, but for
 // a relative error of 10^-12 in the power.
 //
-// Memory per slot: 8 bytes of key, and 4.2 (uniform), 12.6 (weighted) or 16.6 (ordered).
+// Memory per slot: 8 bytes of key, and 4.1 (uniform), 12.4 (weighted) or 16.5 (ordered).
 //
 // Thread-compatible. All calls must use one stream, or streams that the caller has made to wait for
 // each other. After an error other than INVALID_ARGUMENT and FAILED_PRECONDITION the state is

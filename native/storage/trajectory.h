@@ -37,7 +37,7 @@ class Trajectory;
 using TrajectoryPtr = base::RefPtr<const Trajectory>;
 
 // Immutable, and one allocation with a count of its own, since there is one per item: 16 bytes, 24
-// per slice and 8 per further column. Made by TrajectoryBuilder.
+// per slice and 8 per two further columns. Made by TrajectoryBuilder.
 class Trajectory {
  public:
   // Read like a vector of TrajectoryColumn, whose elements are made when asked for.
