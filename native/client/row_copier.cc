@@ -1,9 +1,11 @@
 #include "native/client/row_copier.h"
 
 #include <algorithm>
+#include <new>
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "native/base/pause.h"
 #include "native/base/philox.h"
 #include "native/kernels/copy_pool.h"
@@ -44,10 +46,12 @@ void RowCopier::WithHelp(absl::FunctionRef<void()> take_all) {
   const auto caller = std::this_thread::get_id();
   const auto work = [&] {
     if (std::this_thread::get_id() != caller) return Help();
+    const auto stop = absl::MakeCleanup([this] {
+      stopped_.store(true);
+      limit_.store(INT64_MAX);
+      limit_.notify_all();
+    });
     take_all();
-    stopped_.store(true);
-    limit_.store(INT64_MAX);
-    limit_.notify_all();
   };
   const int64_t bytes = parts_.empty() ? 0 : parts_.back().bytes_before;
   const int helpers = std::min(kernels::CopyThreads() - 1, kMostHelpers);
@@ -75,7 +79,11 @@ bool RowCopier::CopyOne() {
     if (index == parts_.size() || parts_[index].bytes_before >= limit_.load()) return false;
   } while (!claimed_.compare_exchange_weak(index, index + 1));
   Copy& copy = parts_[index];
-  copy.chunk = rows_.Copy(arena_, copy.key, episode_id_, copy.begin, copy.end);
+  try {
+    copy.chunk = rows_.Copy(arena_, copy.key, episode_id_, copy.begin, copy.end);
+  } catch (const std::bad_alloc&) {
+    copy.chunk = absl::ResourceExhaustedError("There is no memory left for another chunk.");
+  }
   copy.ready.store(true, std::memory_order_release);
   return true;
 }

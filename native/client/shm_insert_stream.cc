@@ -46,9 +46,9 @@ class RingWriter {
   bool Write() {
     bool wake = false;
     while (true) {
-      const size_t room = WriteQueued() ? SIZE_MAX : ring_->Room();
+      const bool done = WriteQueued();
       wake |= ring_->Publish();
-      if (room == SIZE_MAX || ring_->WaitForRoom(room)) return wake;
+      if (done || ring_->WaitForRoom(0)) return wake;
     }
   }
 

@@ -86,6 +86,46 @@ TEST_F(DmCheckpointTest, AChunkMayComeAgain) {
   EXPECT_EQ(Comparable(*restored[1]), Comparable(*saved[0]));
 }
 
+// Two writers may have chosen the same one.
+TEST_F(DmCheckpointTest, ChunksOfOneKeyStayApart) {
+  const auto saved = checkpoint::MakeTable(checkpoint::Options("a"));
+  const storage::ChunkPtr shared = checkpoint::MakeChunk(7);
+  const auto other = [&](const std::string& text) {
+    const std::string packed = tensor::PackStrings({text, text});
+    const float numbers[2] = {1, 2};
+    const tensor::TensorView views[2] = {
+        {tensor::DType::kFloat32, {2, 1}, {reinterpret_cast<const std::byte*>(numbers), 8}},
+        {tensor::DType::kString,
+         {2},
+         {reinterpret_cast<const std::byte*>(packed.data()), packed.size()}}};
+    return storage::CopyToChunk(*memory::ProcessArena(), 7, {}, views).value();
+  };
+  const storage::ChunkPtr second = other("second");
+  for (const auto& item :
+       {checkpoint::MakeItem(1, shared, shared), checkpoint::MakeItem(2, second, shared),
+        checkpoint::MakeItem(3, other("third"), second)}) {
+    ASSERT_TRUE(saved->InsertOrAssign(item).ok());
+  }
+  ASSERT_TRUE(Write(path, Snapshots({saved})).ok());
+  const auto restored = checkpoint::MakeTable(checkpoint::Options("a"));
+  ASSERT_TRUE(LoadInto({restored}).ok());
+  EXPECT_EQ(DistinctChunks({restored}), 3);
+  const auto before = saved->Snapshot().items, after = restored->Snapshot().items;
+  ASSERT_EQ(after.size(), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(after[i].key, before[i].key);
+    for (size_t column = 0; column < 2; ++column) {
+      const auto bytes = [&](const table::Item& item) {
+        const storage::TrajectoryColumn source = item.trajectory->columns[column];
+        std::string bytes(storage::LayoutOf(source).bytes, '\0');
+        storage::Gather(source, reinterpret_cast<std::byte*>(bytes.data()));
+        return bytes;
+      };
+      EXPECT_EQ(bytes(after[i]), bytes(before[i])) << "item " << i << ", column " << column;
+    }
+  }
+}
+
 TEST_F(DmCheckpointTest, ExportTakesTheNewestOfOurs) {
   const checkpoint::Tables saved = FilledTables();
   const std::string own = Save(saved);

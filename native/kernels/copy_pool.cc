@@ -7,6 +7,7 @@
 #include <system_error>
 #include <thread>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 
 namespace gear_reverb::kernels {
@@ -51,14 +52,17 @@ void CopyPool::Run(int helpers, absl::FunctionRef<void()> work) {
     openings_ = helpers;
     wanted_.NotifyAll();
   }
+  // Also when the caller's own work throws.
+  const auto end = absl::MakeCleanup([this] {
+    {
+      base::MutexLock lock(&mutex_);
+      openings_ = 0;
+      work_ = nullptr;
+      while (helping_ > 0) finished_.Wait(&mutex_);
+    }
+    taken_.store(false, std::memory_order_release);
+  });
   work();
-  {
-    base::MutexLock lock(&mutex_);
-    openings_ = 0;
-    work_ = nullptr;
-    while (helping_ > 0) finished_.Wait(&mutex_);
-  }
-  taken_.store(false, std::memory_order_release);
 }
 
 void CopyPool::StartThreads(int count) {

@@ -2,13 +2,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <new>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "native/base/philox.h"
 #include "native/kernels/copy_bytes.h"
+#include "native/kernels/copy_pool.h"
 #include "native/kernels/gather.h"
 
 namespace gear_reverb::kernels {
@@ -102,6 +105,26 @@ TEST(GatherTest, ManyThreadsGatherAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(CopyPoolTest, AfterWorkThatThrewThereIsHelpAgain) {
+  for (int round = 0; round < 3; ++round) {
+    const auto caller = std::this_thread::get_id();
+    std::atomic<bool> helped{false};
+    const auto work = [&] {
+      if (std::this_thread::get_id() != caller) {
+        helped.store(true);
+      } else {
+        while (!helped.load()) std::this_thread::yield();
+        if (round < 2) throw std::bad_alloc();
+      }
+    };
+    if (round < 2) {
+      EXPECT_THROW(CopyPool::Get().Run(1, work), std::bad_alloc);
+    } else {
+      CopyPool::Get().Run(1, work);
+    }
+  }
 }
 
 #if !defined(__SANITIZE_THREAD__)

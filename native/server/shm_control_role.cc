@@ -121,27 +121,33 @@ class ControlRole final : public ShmRole {
     for (int draws = 0; !session_.congested(); ++draws) {
       if (draws == kDrawsATurn) return true;
       std::shared_ptr<table::Table> table;
-      int64_t n;
+      int64_t n = 0;
       absl::Duration timeout;
       std::shared_ptr<base::Philox> random;
+      absl::Status found;
       {
         base::MutexLock lock(&mutex_);
-        if (drawing_ || stopped_ || requests_.empty()) return false;
-        const shm::DrawRequest& request = requests_.front();
-        if (absl::Status found = FindTable(request.table); !found.ok()) {
-          session_.Send(StatusFrame(MessageType::kFailed, found));
+        // Who is in a call goes on by itself.
+        if (drawing_ || in_call_ || stopped_ || requests_.empty()) return false;
+        shm::DrawRequest& request = requests_.front();
+        found = FindTable(request.table);
+        if (found.ok()) {
+          table = table_;
+          n = request.once ? request.n : std::min(request.n, kMaxDraw);
+          timeout = request.timeout;
+          if (const auto seed = std::exchange(request.seed, std::nullopt)) {
+            random_ = std::make_shared<base::Philox>(*seed);
+          }
+          random = random_;
+          drawing_ = in_call_ = true;
+          wait_id_ = 0;
+        } else {
           requests_.pop_front();
-          continue;
         }
-        table = table_;
-        n = request.once ? request.n : std::min(request.n, kMaxDraw);
-        timeout = request.timeout;
-        if (const auto seed = std::exchange(requests_.front().seed, std::nullopt)) {
-          random_ = std::make_shared<base::Philox>(*seed);
-        }
-        random = random_;
-        drawing_ = in_call_ = true;
-        wait_id_ = 0;
+      }
+      if (!found.ok()) {
+        session_.Send(StatusFrame(MessageType::kFailed, found));
+        continue;
       }
       const table::Table::WaitId id = table->SampleAsync(
           n, absl::Now() + timeout,

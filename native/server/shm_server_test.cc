@@ -31,6 +31,29 @@ TEST_F(ShmServerTest, RowsGoInTogetherAndAreConfirmed) {
   }
 }
 
+// More confirmations than the socket takes: reading goes on whenever the client has read some.
+TEST_F(ShmServerTest, AWriterMayReadLate) {
+  constexpr size_t kRecords = 100, kRows = 1000;
+  for (int round = 0; round < 5; ++round) {
+    Writer writer(*this);
+    size_t confirmed = 0;
+    std::thread reader([&] {
+      for (size_t read = 0; confirmed < kRecords * kRows; ++read) {
+        if (read % 16 == 0) absl::SleepFor(absl::Microseconds(read % 700));
+        const size_t more = writer.WaitForConfirmed(1);
+        if (more == 0) break;
+        confirmed += more;
+      }
+    });
+    for (size_t i = 0; i < kRecords; ++i) {
+      writer.Write(RowsBytes(1 + i, 1 + i * kRows, kRows));
+    }
+    reader.join();
+    EXPECT_EQ(confirmed, kRecords * kRows);
+    table_->Reset();
+  }
+}
+
 TEST_F(ShmServerTest, RowsWaitForTheRateLimiter) {
   Start({1, 1, 0, 10});
   Writer writer(*this);

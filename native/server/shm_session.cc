@@ -134,7 +134,10 @@ bool ShmSession::Send(std::string frame, shm::UniqueFd fd) {
 
 bool ShmSession::congested() {
   base::MutexLock lock(&mutex_);
-  return !outbox_.empty();
+  if (outbox_.empty()) return false;
+  // Work was left undone for it: also if another thread empties it before this one is at its end.
+  run_again_ = true;
+  return true;
 }
 
 bool ShmSession::ended() {

@@ -44,7 +44,8 @@ class ShmSession : public std::enable_shared_from_this<ShmSession> {
 
   // Sends now what the socket takes, the rest when it can. False after the end.
   bool Send(std::string frame, shm::UniqueFd fd = {});
-  // Whether the client is slow to read: then nothing more should be made for it.
+  // Whether the client is slow to read: then nothing more should be made for it, and Run comes
+  // again when it has read.
   bool congested();
 
   // Tells the client `status` and ends. Idempotent.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 
@@ -261,6 +262,10 @@ absl::Status CheckTrajectory(const Trajectory& trajectory) {
       if (!status.ok()) {
         return base::InvalidArgument("Column ", i, ", slice ", j, " ", status.message());
       }
+    }
+    if (column.length() > std::numeric_limits<int32_t>::max()) {
+      return base::InvalidArgument("Column ", i, " has ", column.length(),
+                                   " steps; at most 2^31 - 1 can be sampled.");
     }
     if (column.squeeze && column.length() != 1) {
       return base::InvalidArgument("Column ", i, " is squeezed but has ", column.length(),

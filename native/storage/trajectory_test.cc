@@ -173,6 +173,9 @@ TEST_F(TrajectoryTest, EmptyAndWronglySqueezedColumnsAreRefused) {
   ExpectRefused({}, "no slice");
   const ChunkPtr chunk = Numbers(DType::kFloat32, {5});
   ExpectRefused({{{chunk, 0, 2}}, true}, "squeezed but has 2 steps");
+  const ChunkPtr endless = Numbers(DType::kInt32, {INT32_MAX, 0});
+  EXPECT_TRUE(CheckTrajectory(*Of({{{{endless, 0, INT32_MAX}}, false}})).ok());
+  ExpectRefused({{{endless, 0, INT32_MAX}, {endless, 0, 1}}, false}, "has 2147483648 steps");
   ExpectRefused({{{chunk, 0, 1}, {chunk, 0, 1}}, true}, "squeezed but has 2 steps");
 }
 

@@ -1,6 +1,7 @@
 #include "native/table/item_store.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace gear_reverb::table {
@@ -20,8 +21,12 @@ Slot ItemStore::Insert(Item&& item) {
   const bool anew = free_ == kNone;
   if (anew && used_ == kNone) return kNone;
   const Slot slot = anew ? static_cast<Slot>(used_) : free_;
-  if (slot / kPageSlots == pages_.size()) pages_.push_back(std::make_unique<Page>());
-  AddToIndex(item.key, slot);
+  try {
+    if (slot / kPageSlots == pages_.size()) pages_.push_back(std::make_unique<Page>());
+    AddToIndex(item.key, slot);
+  } catch (const std::bad_alloc&) {
+    return kNone;
+  }
   if (anew) {
     ++used_;
   } else {

@@ -29,7 +29,8 @@ class ItemStore {
   };
   static_assert(sizeof(Record) == 32);
 
-  // The new item's slot; kNone, with `item` as it was, if there is no slot left. The key is absent.
+  // The new item's slot; kNone, with `item` as it was, if there is no slot, or no memory, left. The
+  // key is absent.
   // The time of insertion becomes later than that of all items before, if it is not.
   Slot Insert(Item&& item);
   // Takes an item out; what it referred to is handed back, to be freed where that may take time.

@@ -1,6 +1,7 @@
 // Insertion of many items at a time: what is done per item is a record, two steps in the index and
 // what the selectors do; the memory that it meets is fetched ahead.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "native/base/status.h"
@@ -19,8 +20,16 @@ absl::StatusOr<int64_t> TableCore::InsertMany(absl::Span<Item> items, absl::Time
   if (!options_.extensions.empty()) return 0;  // They see every change as it happens.
   const int64_t allowed = limiter_.InsertAllowance(items.size());
   const int64_t room = std::min(allowed, options_.max_size - items_.size());
-  if (room > 0) return AddMany(items.first(room), now);
-  return ReplaceMany(items.first(std::min(allowed, items_.size())), now, changes);
+  items = items.first(room > 0 ? room : std::min(allowed, items_.size()));
+  try {
+    // Then nothing below is short of memory half-way.
+    slots_.reserve(items.size());
+    priorities_.reserve(items.size());
+    changes->removed.reserve(changes->removed.size() + items.size());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("There is no memory left to insert items.");
+  }
+  return room > 0 ? AddMany(items, now) : ReplaceMany(items, now, changes);
 }
 
 absl::StatusOr<int64_t> TableCore::AddMany(absl::Span<Item> items, absl::Time now) {

@@ -59,7 +59,7 @@ absl::StatusOr<Slot> TableCore::Add(Item&& item, Changes* changes) {
   const Slot slot = items_.Insert(std::move(item));
   if (slot == ItemStore::kNone) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("Table ", options_.name, " has no slot left for another item."));
+        absl::StrCat("Table ", options_.name, " has no slot, or memory, left for another item."));
   }
   absl::Status status = sampler_->Insert({&slot, 1}, {&priority, 1});
   if (status.ok()) {
