@@ -201,7 +201,8 @@ class ArrayCalls:
             table, batch_size, check_seed(seed), max_bytes, device, *_casts(cast), beta
         )
         maker = BatchMaker(lambda: self._structure_of_table(table), out, device != "cpu")
-        stream = current_stream(out) if device != "cpu" else lambda: 0
+        gpu = int(device.partition(":")[2] or 0)  # "cuda", "cuda:1"
+        stream = current_stream(out, gpu) if device != "cpu" else lambda: 0
         return FixedBatchSampler(native, maker, stream)
 
     def sample_batch(

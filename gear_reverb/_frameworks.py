@@ -84,16 +84,21 @@ def _is_wide(array: Any) -> bool:
     return array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) > 4
 
 
-def current_stream(out: str) -> Callable[[], int]:
-    """What gives the address of the CUDA stream that the framework puts its work on now."""
+def current_stream(out: str, gpu: int) -> Callable[[], int]:
+    """What gives the address of the stream that the framework puts its work for that GPU on now."""
     if out == "torch":
         import torch
 
-        return lambda: torch.cuda.current_stream().cuda_stream
+        return lambda: torch.cuda.current_stream(gpu).cuda_stream
     if out == "cupy":
         import cupy
 
-        return lambda: cupy.cuda.get_current_stream().ptr
+        def current() -> int:
+            # CuPy's current stream is one for each device.
+            with cupy.cuda.Device(gpu):
+                return cupy.cuda.get_current_stream().ptr
+
+        return current
 
     def unknown() -> int:
         raise ValueError(f"out={out!r} has no current stream: give the address of one")

@@ -1,5 +1,8 @@
 """Batches as tensors of other frameworks, over the same memory."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from batches import insert, queue
@@ -46,3 +49,32 @@ def test_frameworks_do_not_copy(out):
     converted = _frameworks.converter(out)(array)
     pointer = converted.data_ptr() if out == "torch" else converted.unsafe_buffer_pointer()
     assert pointer == array.ctypes.data
+
+
+# Of several GPUs each has a current stream, and the sampler's need not be the framework's own.
+@pytest.mark.parametrize("out", ["torch", "cupy"])
+def test_the_current_stream_is_that_of_the_gpu_that_is_named(monkeypatch, out):
+    current = [0]  # The framework's GPU.
+
+    class Device:
+        def __init__(self, gpu):
+            self.gpu = gpu
+
+        def __enter__(self):
+            self.before, current[0] = current[0], self.gpu
+
+        def __exit__(self, *_):
+            current[0] = self.before
+
+    def of_torch(device=None):
+        return SimpleNamespace(cuda_stream=100 + (current[0] if device is None else device))
+
+    cuda = SimpleNamespace(
+        current_stream=of_torch,
+        Device=Device,
+        get_current_stream=lambda: SimpleNamespace(ptr=100 + current[0]),
+    )
+    monkeypatch.setitem(sys.modules, out, SimpleNamespace(cuda=cuda))
+    assert _frameworks.current_stream(out, 2)() == 102
+    assert _frameworks.current_stream(out, 0)() == 100
+    assert current == [0]

@@ -115,18 +115,19 @@ absl::Status BatchSides::FillForDraws(batch::BufferPool& buffers, std::optional<
   GR_ASSIGN_OR_RETURN(buffer_, buffers.Allocate(bytes_));
   std::fill_n(At<int64_t>(info_[0]), draws.size, draws.table_size);
   if (!beta.has_value()) return absl::OkStatus();
-  // After the draw, on a stream of its own.
+  // After the draw, on a stream of its own, which may end before the draw's output does.
   weights_ = Array{DType::kFloat32, {draws.size}, 0};
-  const auto stream = reinterpret_cast<uintptr_t>(side_gathers->stream());
+  const device::Stream stream = side_gathers->stream();
+  const std::shared_ptr<device::Output>& drawn = on_device_->output;
   GR_ASSIGN_OR_RETURN(
       device_weights_,
-      side_gathers->Write(draws.size * sizeof(float), 0, [&](std::byte* output) -> absl::Status {
-        GR_RETURN_IF_ERROR(on_device_->output->ShareWith(stream));
-        return draws.backend->Weights(reinterpret_cast<const double*>(on_device_->output->data() +
-                                                                      draws.probabilities.offset),
-                                      static_cast<uint32_t>(draws.size), *beta,
-                                      reinterpret_cast<float*>(output), side_gathers->stream());
-      }));
+      side_gathers->Write(
+          draws.size * sizeof(float), 0, /*lease=*/drawn, [&](std::byte* output) -> absl::Status {
+            GR_RETURN_IF_ERROR(drawn->LendTo(stream));
+            return draws.backend->Weights(
+                reinterpret_cast<const double*>(drawn->data() + draws.probabilities.offset),
+                static_cast<uint32_t>(draws.size), *beta, reinterpret_cast<float*>(output), stream);
+          }));
   return absl::OkStatus();
 }
 

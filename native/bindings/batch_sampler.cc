@@ -61,10 +61,10 @@ class LockedGathers final : public device::GatherStream {
   }
   device::Stream stream() const override { return gathers_->stream(); }
   absl::StatusOr<std::shared_ptr<device::Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void> lease,
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
     base::MutexLock lock(&mutex_);
-    return gathers_->Write(bytes, source_bytes, write);
+    return gathers_->Write(bytes, source_bytes, std::move(lease), write);
   }
 
  private:

@@ -48,8 +48,13 @@ py::tuple Versions() {
 }
 
 py::list OpenGpus() {
+  std::vector<device::DeviceStats> stats_of_gpus;
+  {
+    ReleaseGil release;  // A GPU may be being opened, which takes seconds.
+    stats_of_gpus = cuda::StatsOfOpenGpus();
+  }
   py::list list;
-  for (const device::DeviceStats& stats : cuda::StatsOfOpenGpus()) list.append(ToPython(stats));
+  for (const device::DeviceStats& stats : stats_of_gpus) list.append(ToPython(stats));
   return list;
 }
 

@@ -67,20 +67,18 @@ class DeviceArray {
   py::dtype dtype() const { return ToNumpy(array_.dtype); }
   py::tuple Device() const { return py::make_tuple(kDlCuda, gpu_); }
 
-  // The stream as DLPack has it: none means the default stream, and -1 that no stream is to wait;
-  // then this call does.
+  // The stream as DLPack has it: -1 means that no stream is to wait; then this call does. So it
+  // does without one: consumers that name none may put their work on whatever stream.
   py::capsule ToDlpack(std::optional<int64_t> stream) const {
-    constexpr int64_t kDefaultStream = 1;
-    const int64_t handle = stream.value_or(kDefaultStream);
-    if (handle == 0 || handle < -1) {
+    constexpr int64_t kNoStream = -1;
+    const int64_t handle = stream.value_or(kNoStream);
+    if (handle == 0 || handle < kNoStream) {
       throw py::value_error("stream must be None, -1, 1, 2 or a stream's address, but is " +
                             std::to_string(handle) + ".");
     }
-    if (handle == -1) {
-      WithoutGil([&] { return output_->Wait(); });
-    } else {
-      ThrowIfError(output_->ShareWith(static_cast<uintptr_t>(handle)));
-    }
+    const bool any = handle == kNoStream;
+    if (any) WithoutGil([&] { return output_->Wait(); });
+    ThrowIfError(output_->ShareWith(any ? 0 : static_cast<uintptr_t>(handle)));
     auto* const exported = new Exported{
         {{output_->data() + array_.offset, kDlCuda, gpu_, static_cast<int32_t>(array_.shape.size()),
           CodeOf(array_.dtype), static_cast<uint8_t>(8 * tensor::ByteSize(array_.dtype)), 1,

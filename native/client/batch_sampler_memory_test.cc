@@ -83,10 +83,10 @@ class ScarceStream final : public device::GatherStream {
     return twin_->Gather(std::move(plan), bytes, std::move(lease));
   }
   absl::StatusOr<std::shared_ptr<device::Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void> lease,
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
     GR_RETURN_IF_ERROR(Fail());
-    return twin_->Write(bytes, source_bytes, write);
+    return twin_->Write(bytes, source_bytes, std::move(lease), write);
   }
 
  private:
@@ -187,9 +187,9 @@ class NotedStream final : public device::GatherStream {
     return twin_->Gather(std::move(plan), bytes, std::move(lease));
   }
   absl::StatusOr<std::shared_ptr<device::Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void> lease,
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
-    return twin_->Write(bytes, source_bytes, write);
+    return twin_->Write(bytes, source_bytes, std::move(lease), write);
   }
 
  private:

@@ -83,7 +83,7 @@ absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl
   auto batch = std::make_unique<Batch>();
   OnDevice made;
   GR_ASSIGN_OR_RETURN(made.output, gathers_->Write(arrays.output_bytes, SourceBytes(directory, n),
-                                                   [&](std::byte* output) -> absl::Status {
+                                                   nullptr, [&](std::byte* output) -> absl::Status {
                                                      GR_RETURN_IF_ERROR(plan_->Enqueue(
                                                          table_->selection(), 0, output, stream));
                                                      return table_->Collect(*plan_, output, stream);
@@ -139,7 +139,7 @@ absl::Status FixedBatches::MakePlan(device::Stream stream) {
                                 options_.max_bytes));
   GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights));
   const uint64_t bytes = plan_->arrays().output_bytes;
-  GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, [&](std::byte* output) {
+  GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, nullptr, [&](std::byte* output) {
     return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
   }));
   arrays_ = plan_->arrays();

@@ -9,7 +9,8 @@
 namespace gear_reverb::cuda {
 
 // The error of `call`, by CUDA's name and words for it: RESOURCE_EXHAUSTED where memory ran out,
-// FAILED_PRECONDITION where there is no device or driver, else INTERNAL.
+// FAILED_PRECONDITION where there is no device or driver, UNIMPLEMENTED where they have no such
+// thing, else INTERNAL.
 inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
   if (error == cudaSuccess) return absl::OkStatus();
   (void)cudaGetLastError();  // It is reported here, and not once more by the next launch.
@@ -17,6 +18,7 @@ inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
                                         cudaGetErrorString(error), ".");
   switch (error) {
     case cudaErrorMemoryAllocation: return absl::ResourceExhaustedError(text);
+    case cudaErrorNotSupported: return absl::UnimplementedError(text);
     case cudaErrorNoDevice:
     case cudaErrorInsufficientDriver:
     case cudaErrorInitializationError:

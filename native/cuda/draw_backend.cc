@@ -101,12 +101,9 @@ class GpuDrawBackend final : public device::DrawBackend {
                       device::Stream stream) override {
     const Choices& choices = pieces.mostly_there ? gpu_->device_choices() : gpu_->host_choices();
     // The copy engine would have to know the addresses.
-    const GatherKernel kernel = choices.For(pieces.mean_bytes) == GatherWay::kBulk
-                                    ? GatherKernel::kBulk
-                                    : GatherKernel::kLanes;
-    return On("the gather's launch", [&] {
-      return LaunchGather(kernel, list, output, gpu_->info().multiprocessors, ToStream(stream));
-    });
+    const GatherKernel kernel = KernelOf(choices.For(pieces.mean_bytes));
+    return On("the gather's launch",
+              [&] { return LaunchGather(kernel, list, output, gpu_->blocks(), ToStream(stream)); });
   }
 
  private:

@@ -16,20 +16,11 @@ size_t RowsBytes(const GatherPlan& plan) {
 }
 
 absl::Status Launch(GatherKernel kernel, const GatherPlan& plan, std::byte* output,
-                    std::byte* host_list, std::byte* device_list, int multiprocessors,
+                    std::byte* host_list, std::byte* device_list, const GatherBlocks& held,
                     cudaStream_t stream) {
   if (plan.tile_count() == 0) return absl::OkStatus();
-  const size_t rows_bytes = RowsBytes(plan);
-  std::memcpy(host_list, plan.rows().data(), plan.rows().size() * sizeof(Row));
-  std::memcpy(host_list + rows_bytes, plan.pieces().data(),
-              plan.pieces().size() * sizeof(RowPiece));
-  GR_RETURN_IF_CUDA_ERROR(
-      cudaMemcpyAsync(device_list, host_list, ListBytes(plan), cudaMemcpyHostToDevice, stream));
-  const device::RowList list{reinterpret_cast<const Row*>(device_list),
-                             reinterpret_cast<const RowPiece*>(device_list + rows_bytes),
-                             static_cast<uint32_t>(plan.rows().size()), plan.tile_count()};
-  return ToStatus(LaunchGather(kernel, list, output, multiprocessors, stream),
-                  "the gather's launch");
+  GR_RETURN_IF_ERROR(UploadList(plan, host_list, device_list, stream));
+  return LaunchUploaded(kernel, plan, output, device_list, held, stream);
 }
 
 // One row of whole bytes: its padding is set, its pieces are copied.
@@ -77,13 +68,30 @@ size_t ListBytes(const GatherPlan& plan) {
   return RowsBytes(plan) + plan.pieces().size() * sizeof(RowPiece);
 }
 
+absl::Status UploadList(const GatherPlan& plan, std::byte* host_list, std::byte* device_list,
+                        cudaStream_t stream) {
+  std::memcpy(host_list, plan.rows().data(), plan.rows().size() * sizeof(Row));
+  std::memcpy(host_list + RowsBytes(plan), plan.pieces().data(),
+              plan.pieces().size() * sizeof(RowPiece));
+  return ToStatus(
+      cudaMemcpyAsync(device_list, host_list, ListBytes(plan), cudaMemcpyHostToDevice, stream),
+      "the list's upload");
+}
+
+absl::Status LaunchUploaded(GatherKernel kernel, const GatherPlan& plan, std::byte* output,
+                            const std::byte* device_list, const GatherBlocks& held,
+                            cudaStream_t stream) {
+  const device::RowList list{reinterpret_cast<const Row*>(device_list),
+                             reinterpret_cast<const RowPiece*>(device_list + RowsBytes(plan)),
+                             static_cast<uint32_t>(plan.rows().size()), plan.tile_count()};
+  return ToStatus(LaunchGather(kernel, list, output, held, stream), "the gather's launch");
+}
+
 absl::Status StartGather(GatherWay way, const GatherPlan& plan, std::byte* output,
-                         std::byte* host_list, std::byte* device_list, int multiprocessors,
+                         std::byte* host_list, std::byte* device_list, const GatherBlocks& held,
                          cudaStream_t stream) {
   if (way != GatherWay::kEngine) {
-    const GatherKernel kernel =
-        way == GatherWay::kBulk ? GatherKernel::kBulk : GatherKernel::kLanes;
-    return Launch(kernel, plan, output, host_list, device_list, multiprocessors, stream);
+    return Launch(KernelOf(way), plan, output, host_list, device_list, held, stream);
   }
   GatherPlan others;
   for (const Row& row : plan.rows()) {
@@ -99,8 +107,7 @@ absl::Status StartGather(GatherWay way, const GatherPlan& plan, std::byte* outpu
       }
     }
   }
-  return Launch(GatherKernel::kLanes, others, output, host_list, device_list, multiprocessors,
-                stream);
+  return Launch(GatherKernel::kLanes, others, output, host_list, device_list, held, stream);
 }
 
 }  // namespace gear_reverb::cuda

@@ -17,6 +17,10 @@ enum class GatherWay {
   kBulk,
   kEngine,  // Copies by the copy engine, one per piece; rows that are more than copies go by lanes.
 };
+// The kernel that a way's rows go by, of the engine those that are more than copies.
+constexpr GatherKernel KernelOf(GatherWay way) {
+  return way == GatherWay::kBulk ? GatherKernel::kBulk : GatherKernel::kLanes;
+}
 const char* Name(GatherWay way);
 absl::StatusOr<GatherWay> WayOf(const std::string& name);
 
@@ -26,7 +30,15 @@ size_t ListBytes(const device::GatherPlan& plan);
 // Puts the gather on the stream, of the current GPU. `host_list` (pinned) and `device_list`, of
 // ListBytes each and multiples of 16, and the sources, are used until the stream has come past.
 absl::Status StartGather(GatherWay way, const device::GatherPlan& plan, std::byte* output,
-                         std::byte* host_list, std::byte* device_list, int multiprocessors,
+                         std::byte* host_list, std::byte* device_list, const GatherBlocks& held,
                          cudaStream_t stream);
+
+// The two halves of that, for a gather by a kernel alone: the list's way to the GPU, and the launch
+// on a list that is there.
+absl::Status UploadList(const device::GatherPlan& plan, std::byte* host_list,
+                        std::byte* device_list, cudaStream_t stream);
+absl::Status LaunchUploaded(GatherKernel kernel, const device::GatherPlan& plan, std::byte* output,
+                            const std::byte* device_list, const GatherBlocks& held,
+                            cudaStream_t stream);
 
 }  // namespace gear_reverb::cuda

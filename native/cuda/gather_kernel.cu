@@ -40,23 +40,39 @@ __global__ void __launch_bounds__(kBulkThreads)
   pipeline.Finish();
 }
 
+template <typename Kernel>
+cudaError_t FindHeld(Kernel kernel, uint32_t threads, size_t shared_bytes, uint32_t* held) {
+  int device = 0, multiprocessors = 0, of_each = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error != cudaSuccess) return error;
+  error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, kernel, static_cast<int>(threads),
+                                                        shared_bytes);
+  // One block at least: where none fits, the launch says so.
+  *held = static_cast<uint32_t>(of_each > 0 ? of_each * multiprocessors : 1);
+  return error;
+}
+
 }  // namespace
 
-cudaError_t PrepareGather() {
-  return cudaFuncSetAttribute(GatherByBulk, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                              kBulkSharedBytes);
+cudaError_t PrepareGather(GatherBlocks* blocks) {
+  cudaError_t error = cudaFuncSetAttribute(
+      GatherByBulk, cudaFuncAttributeMaxDynamicSharedMemorySize, kBulkSharedBytes);
+  if (error != cudaSuccess) return error;
+  error = FindHeld(GatherByLanes, kThreads, 0, &blocks->lanes);
+  if (error != cudaSuccess) return error;
+  return FindHeld(GatherByBulk, kBulkThreads, kBulkSharedBytes, &blocks->bulk);
 }
 
 cudaError_t LaunchGather(GatherKernel kernel, const RowList& list, std::byte* output,
-                         int multiprocessors, cudaStream_t stream) {
+                         const GatherBlocks& held, cudaStream_t stream) {
   if (list.tile_count == 0) return cudaSuccess;
   const bool bulk = kernel == GatherKernel::kBulk;
   const uint32_t threads = bulk ? kBulkThreads : kThreads;
-  // As many blocks as the GPU holds at once; each takes tiles until there are none.
-  const uint64_t resident = uint64_t{2048} / kThreads * multiprocessors;
-  const uint64_t held = bulk ? uint64_t{2} * multiprocessors : resident;
+  const uint64_t most = bulk ? held.bulk : held.lanes;
   const uint64_t wanted = (list.tile_count + threads / 32 - 1) / (threads / 32);
-  const auto blocks = static_cast<uint32_t>(wanted < held ? wanted : held);
+  const auto blocks = static_cast<uint32_t>(wanted < most ? wanted : most);
   if (bulk) {
     GatherByBulk<<<blocks, threads, kBulkSharedBytes, stream>>>(list, output);
   } else {

@@ -18,12 +18,17 @@ constexpr bool HasKernel(GatherKernel kernel, int major) {
   return kernel == GatherKernel::kLanes || major >= 9;
 }
 
+// As many blocks as a GPU holds at once; each takes tiles until there are none.
+struct GatherBlocks {
+  uint32_t lanes = 1, bulk = 1;
+};
+
 // Once per device before the first launch, with that device current.
-cudaError_t PrepareGather();
+cudaError_t PrepareGather(GatherBlocks* blocks);
 
 // Writes all rows; `output` is a multiple of 128. The list and what it points to must stay as they
-// are until the stream has come past. `multiprocessors`: of the current device.
+// are until the stream has come past. `held`: of the current device.
 cudaError_t LaunchGather(GatherKernel kernel, const device::RowList& list, std::byte* output,
-                         int multiprocessors, cudaStream_t stream);
+                         const GatherBlocks& held, cudaStream_t stream);
 
 }  // namespace gear_reverb::cuda

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -24,14 +26,54 @@ uint64_t RegistrationLimit() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
 }
 
-// The GPUs in use. An entry dies with its last user.
+// The GPUs in use. An entry dies with its last user; what was measured stays.
 struct OpenGpus {
   base::Mutex mutex;
   std::vector<std::weak_ptr<GpuDevice>> gpus ABSL_GUARDED_BY(mutex);
+  std::map<int, MeasuredGpu> measured ABSL_GUARDED_BY(mutex);  // By index.
 };
 OpenGpus& TheOpenGpus() {
   static auto& open = *new OpenGpus;
   return open;
+}
+
+// What is registered, which is so with all GPUs at once, by base address: how many users it has.
+struct Registrations {
+  base::Mutex mutex;  // Also held while CUDA registers, so that nobody does so twice.
+  std::map<std::byte*, int> users ABSL_GUARDED_BY(mutex);
+
+  void Drop(std::byte* base) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const auto found = users.find(base);
+    if (--found->second > 0) return;
+    users.erase(found);
+    (void)cudaHostUnregister(base);
+  }
+};
+Registrations& TheRegistrations() {
+  static auto& registrations = *new Registrations;
+  return registrations;
+}
+
+// Of the current GPU.
+MeasuredGpu Measure(int major, const GatherBlocks& blocks) {
+  MeasuredGpu measured;
+  measured.error.clear();
+  const char* const text = std::getenv("GEAR_REVERB_MEASURE");
+  if (text != nullptr && std::string_view(text) == "0") {
+    measured.error = "GEAR_REVERB_MEASURE is 0.";
+    return measured;
+  }
+  const auto choose = [&](Place place, Choices* choices) {
+    auto chosen = ChooseWays(place, major, blocks);
+    if (chosen.ok()) {
+      *choices = *std::move(chosen);
+    } else {
+      measured.error = std::string(chosen.status().message());
+    }
+  };
+  choose(Place::kPinnedHost, &measured.from_host);
+  choose(Place::kDevice, &measured.from_device);
+  return measured;
 }
 
 }  // namespace
@@ -45,25 +87,30 @@ absl::StatusOr<const std::byte*> CudaRegistrar::Register(std::byte* base, size_t
   GR_RETURN_IF_ERROR(current.status());
   const unsigned flags = cudaHostRegisterMapped | cudaHostRegisterPortable |
                          (read_only ? cudaHostRegisterReadOnly : 0);
-  GR_RETURN_IF_CUDA_ERROR(cudaHostRegister(base, bytes, flags));
+  Registrations& all = TheRegistrations();
+  base::MutexLock lock(&all.mutex);
+  if (all.users.count(base) == 0) {
+    GR_RETURN_IF_CUDA_ERROR(cudaHostRegister(base, bytes, flags));
+  }
+  ++all.users[base];
   void* device = nullptr;
   const cudaError_t error = cudaHostGetDevicePointer(&device, base, 0);
-  if (error != cudaSuccess) Unregister(base);
+  if (error != cudaSuccess) all.Drop(base);
   GR_RETURN_IF_ERROR(ToStatus(error, "cudaHostGetDevicePointer"));
   return static_cast<const std::byte*>(device);
 }
 
 void CudaRegistrar::Unregister(std::byte* base) {
   const CurrentGpu current(gpu_);
-  (void)cudaHostUnregister(base);
+  Registrations& all = TheRegistrations();
+  base::MutexLock lock(&all.mutex);
+  all.Drop(base);
 }
 
-GpuDevice::GpuDevice(GpuInfo info, Choices host_choices, Choices device_choices,
-                     std::string choices_error)
+GpuDevice::GpuDevice(GpuInfo info, const GatherBlocks& blocks, MeasuredGpu measured)
     : info_(std::move(info)),
-      host_choices_(std::move(host_choices)),
-      device_choices_(std::move(device_choices)),
-      choices_error_(std::move(choices_error)),
+      blocks_(blocks),
+      measured_(std::move(measured)),
       budget_(std::make_shared<device::RegistrationBudget>(RegistrationLimit())) {}
 
 absl::StatusOr<std::unique_ptr<device::GatherStream>> GpuDevice::NewStream(size_t kept) {
@@ -88,11 +135,11 @@ void GpuDevice::Count(uint64_t gathered_bytes, uint64_t staged_bytes, uint64_t d
 device::DeviceStats GpuDevice::stats() const {
   device::DeviceStats stats;
   stats.name = absl::StrCat("cuda:", info_.index);
-  stats.link_bytes_per_second = host_choices_.copy_bytes_per_second;
-  stats.choices = host_choices_.classes;
-  stats.copy_bytes_per_second = device_choices_.copy_bytes_per_second;
-  stats.device_choices = device_choices_.classes;
-  stats.choices_error = choices_error_;
+  stats.link_bytes_per_second = measured_.from_host.copy_bytes_per_second;
+  stats.choices = measured_.from_host.classes;
+  stats.copy_bytes_per_second = measured_.from_device.copy_bytes_per_second;
+  stats.device_choices = measured_.from_device.classes;
+  stats.choices_error = measured_.error;
   stats.batches = batches_.load(std::memory_order_relaxed);
   stats.gathered_bytes = gathered_bytes_.load(std::memory_order_relaxed);
   stats.staged_bytes = staged_bytes_.load(std::memory_order_relaxed);
@@ -135,17 +182,12 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index) {
   }
   const CurrentGpu current(index);
   GR_RETURN_IF_ERROR(current.status());
-  GR_RETURN_IF_CUDA_ERROR(PrepareGather());
-  std::string error;
-  const auto choose = [&](Place place) {
-    auto choices = ChooseWays(place, infos[index].major, infos[index].multiprocessors);
-    if (choices.ok()) return *std::move(choices);
-    error = std::string(choices.status().message());
-    return UnmeasuredChoices();
-  };
-  Choices from_host = choose(Place::kPinnedHost), from_device = choose(Place::kDevice);
-  auto made = std::make_shared<GpuDevice>(infos[index], std::move(from_host),
-                                          std::move(from_device), std::move(error));
+  GatherBlocks blocks;
+  GR_RETURN_IF_CUDA_ERROR(PrepareGather(&blocks));
+  MeasuredGpu& measured = open.measured[index];
+  // What could not be measured the last time may be now.
+  if (!measured.error.empty()) measured = Measure(infos[index].major, blocks);
+  auto made = std::make_shared<GpuDevice>(infos[index], blocks, measured);
   open.gpus.push_back(made);
   return made;
 }

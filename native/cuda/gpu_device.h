@@ -15,7 +15,7 @@
 
 namespace gear_reverb::cuda {
 
-// Registers host memory with all GPUs of the process.
+// Registers host memory, once for all GPUs of the process, and has its address on one of them.
 class CudaRegistrar final : public device::Registrar {
  public:
   CudaRegistrar(int gpu, bool takes_read_only) : gpu_(gpu), takes_read_only_(takes_read_only) {}
@@ -27,9 +27,15 @@ class CudaRegistrar final : public device::Registrar {
   const bool takes_read_only_;
 };
 
+// What was measured of a GPU.
+struct MeasuredGpu {
+  Choices from_host = UnmeasuredChoices(), from_device = UnmeasuredChoices();
+  std::string error = "Not measured yet.";  // Why it was not; "" if it was.
+};
+
 class GpuDevice final : public device::Device, public std::enable_shared_from_this<GpuDevice> {
  public:
-  GpuDevice(GpuInfo info, Choices host_choices, Choices device_choices, std::string choices_error);
+  GpuDevice(GpuInfo info, const GatherBlocks& blocks, MeasuredGpu measured);
 
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
   absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override;
@@ -38,9 +44,10 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   int gpu() const override { return info_.index; }
 
   const GpuInfo& info() const { return info_; }
+  const GatherBlocks& blocks() const { return blocks_; }
   // For sources in pinned host memory, and in the GPU's.
-  const Choices& host_choices() const { return host_choices_; }
-  const Choices& device_choices() const { return device_choices_; }
+  const Choices& host_choices() const { return measured_.from_host; }
+  const Choices& device_choices() const { return measured_.from_device; }
   void Count(uint64_t gathered_bytes, uint64_t staged_bytes, uint64_t device_bytes);
 
   // The memory's segments; all streams of the GPU that ask share them.
@@ -48,8 +55,8 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
 
  private:
   const GpuInfo info_;
-  const Choices host_choices_, device_choices_;
-  const std::string choices_error_;
+  const GatherBlocks blocks_;
+  const MeasuredGpu measured_;
   const std::shared_ptr<device::RegistrationBudget> budget_;
   std::atomic<uint64_t> batches_{0}, gathered_bytes_{0}, staged_bytes_{0}, device_bytes_{0};
   device::Tiers tiers_;

@@ -19,9 +19,80 @@ using device::GatherPlan;
 using device::RowPiece;
 using device::Sources;
 
+// Whether what is put on the stream now would be recorded by a capture, or break one: it is being
+// captured, or it is the legacy stream and one that waits for it is.
+absl::StatusOr<bool> IsCaptured(cudaStream_t stream) {
+  cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
+  const cudaError_t error = cudaStreamIsCapturing(stream, &captured);
+  if (error == cudaErrorStreamCaptureImplicit) {
+    (void)cudaGetLastError();
+    return true;
+  }
+  GR_RETURN_IF_ERROR(ToStatus(error, "cudaStreamIsCapturing"));
+  return captured != cudaStreamCaptureStatusNone;
+}
+
+// In a list of streams: one that is not known.
+constexpr cudaStream_t kAnyStream = nullptr;
+
+// An event after all that the stream has been given; false while that cannot be told.
+bool Mark(cudaStream_t stream, std::vector<Event>* marks) {
+  if (stream != kAnyStream) {
+    const absl::StatusOr<bool> captured = IsCaptured(stream);
+    if (captured.ok() && *captured) return false;
+    absl::StatusOr<Event> event = NewEvent();
+    if (captured.ok() && event.ok() && cudaEventRecord(event->get(), stream) == cudaSuccess) {
+      marks->push_back(*std::move(event));
+      return true;
+    }
+  }
+  // A stream may also be gone. Whatever it did is done after this.
+  (void)cudaGetLastError();
+  const bool done = cudaDeviceSynchronize() == cudaSuccess;
+  (void)cudaGetLastError();
+  return done;
+}
+
+// The memory of outputs: it is used again after what its streams had to do. All of it with the GPU
+// current. Thread-safe.
+class OutputPool {
+ public:
+  explicit OutputPool(size_t kept) : pool_(kept) {}
+
+  absl::StatusOr<DevicePool::Buffer> Take(size_t bytes) {
+    std::vector<Held> held;
+    {
+      base::MutexLock lock(&mutex_);
+      held.swap(held_);
+    }
+    for (Held& each : held) Give(std::move(each.buffer), std::move(each.streams));
+    return pool_.Take(bytes);
+  }
+
+  // Where one of the streams is being captured, the memory waits for a later call.
+  void Give(DevicePool::Buffer buffer, std::vector<cudaStream_t> streams) {
+    std::erase_if(streams, [&](cudaStream_t stream) { return Mark(stream, &buffer.until); });
+    if (streams.empty()) {
+      pool_.Give(std::move(buffer));
+      return;
+    }
+    base::MutexLock lock(&mutex_);
+    held_.push_back({std::move(buffer), std::move(streams)});
+  }
+
+ private:
+  struct Held {
+    DevicePool::Buffer buffer;
+    std::vector<cudaStream_t> streams;
+  };
+  DevicePool pool_;
+  base::Mutex mutex_;
+  std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);
+};
+
 class GpuOutput final : public device::Output {
  public:
-  GpuOutput(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<DevicePool> pool,
+  GpuOutput(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<OutputPool> pool,
             DevicePool::Buffer buffer, std::shared_ptr<const Event> gathered)
       : gpu_(std::move(gpu)),
         pool_(std::move(pool)),
@@ -31,30 +102,30 @@ class GpuOutput final : public device::Output {
   ~GpuOutput() override {
     const CurrentGpu current(gpu_->gpu());
     buffer_.until.clear();
-    for (const cudaStream_t stream : shared_with_) {
-      absl::StatusOr<Event> event = NewEvent();
-      if (event.ok() && cudaEventRecord(event->get(), stream) == cudaSuccess) {
-        buffer_.until.push_back(*std::move(event));
-      } else {
-        // The stream may be gone. Whatever it did is done after this.
-        (void)cudaGetLastError();
-        (void)cudaDeviceSynchronize();
-      }
-    }
-    pool_->Give(std::move(buffer_));
+    pool_->Give(std::move(buffer_), std::move(shared_with_));
   }
 
   std::byte* data() const override { return buffer_.data(); }
 
   absl::Status ShareWith(uintptr_t handle) override {
-    const CurrentGpu current(gpu_->gpu());
-    GR_RETURN_IF_ERROR(current.status());
-    const auto stream = reinterpret_cast<cudaStream_t>(handle);
-    GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream, gathered_->get(), 0));
+    auto stream = reinterpret_cast<cudaStream_t>(handle);
+    GR_RETURN_IF_ERROR(stream == kAnyStream ? Wait() : LendTo(stream));
+    // That handle is another stream in every thread. The legacy stream's events come after the work
+    // of all of these, and it is the same in the thread where the output goes.
+    if (stream == cudaStreamPerThread) stream = cudaStreamLegacy;
     if (std::find(shared_with_.begin(), shared_with_.end(), stream) == shared_with_.end()) {
       shared_with_.push_back(stream);
     }
     return absl::OkStatus();
+  }
+
+  absl::Status LendTo(device::Stream handle) override {
+    const CurrentGpu current(gpu_->gpu());
+    GR_RETURN_IF_ERROR(current.status());
+    const auto stream = static_cast<cudaStream_t>(handle);
+    GR_ASSIGN_OR_RETURN(const bool captured, IsCaptured(stream));
+    if (captured) return Wait();  // A capture cannot wait for work outside of it.
+    return ToStatus(cudaStreamWaitEvent(stream, gathered_->get(), 0), "cudaStreamWaitEvent");
   }
 
   absl::Status Wait() override {
@@ -65,7 +136,7 @@ class GpuOutput final : public device::Output {
 
  private:
   const std::shared_ptr<GpuDevice> gpu_;
-  const std::shared_ptr<DevicePool> pool_;
+  const std::shared_ptr<OutputPool> pool_;
   DevicePool::Buffer buffer_;
   const std::shared_ptr<const Event> gathered_;
   std::vector<cudaStream_t> shared_with_;
@@ -76,7 +147,7 @@ class GpuStream final : public device::GatherStream {
   GpuStream(std::shared_ptr<GpuDevice> gpu, Stream stream, size_t kept)
       : gpu_(std::move(gpu)),
         stream_(std::move(stream)),
-        outputs_(std::make_shared<DevicePool>(kept)),
+        outputs_(std::make_shared<OutputPool>(kept)),
         staging_(std::make_shared<PinnedPool>(kept)) {}
 
   ~GpuStream() override {
@@ -114,7 +185,7 @@ class GpuStream final : public device::GatherStream {
     GR_ASSIGN_OR_RETURN(auto output,
                         Start(output_bytes + list_bytes, std::move(kept), [&](std::byte* data) {
                           return StartGather(way, plan, data, host_list, data + output_bytes,
-                                             gpu_->info().multiprocessors, stream_.get());
+                                             gpu_->blocks(), stream_.get());
                         }));
     gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
     return output;
@@ -123,12 +194,14 @@ class GpuStream final : public device::GatherStream {
   device::Stream stream() const override { return stream_.get(); }
 
   absl::StatusOr<std::shared_ptr<device::Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void> lease,
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
     Reap();
-    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, {}, write));
+    UnderWay kept;
+    kept.lease = std::move(lease);
+    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::move(kept), write));
     if (source_bytes > 0) gpu_->Count(source_bytes, 0, 0);
     return output;
   }
@@ -207,7 +280,7 @@ class GpuStream final : public device::GatherStream {
 
   const std::shared_ptr<GpuDevice> gpu_;
   const Stream stream_;
-  const std::shared_ptr<DevicePool> outputs_;
+  const std::shared_ptr<OutputPool> outputs_;
   const std::shared_ptr<PinnedPool> staging_;
   std::shared_ptr<const Sources> sources_ = std::make_shared<const Sources>();
   std::deque<UnderWay> under_way_;

@@ -15,6 +15,7 @@ constexpr uint64_t kClassesEndAt[] = {uint64_t{2} << 10, uint64_t{32} << 10, uin
 constexpr uint64_t kPieceOfClass[] = {uint64_t{1} << 10, uint64_t{16} << 10, uint64_t{256} << 10,
                                       uint64_t{4} << 20};
 constexpr uint64_t kMeasuredBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostSourceBytes = uint64_t{1} << 30;
 // Smaller pieces cost the copy engine more to start than to copy.
 constexpr uint64_t kEngineFromClass = 2;
 
@@ -42,35 +43,52 @@ struct MeasuredMemory {
   PinnedMemory host;
   DeviceMemory device;
   std::byte* data = nullptr;
+  uint64_t bytes = 0;
 };
-absl::StatusOr<MeasuredMemory> NewSources(Place place, uint64_t bytes) {
+absl::StatusOr<MeasuredMemory> Allocate(Place place, uint64_t bytes) {
   MeasuredMemory sources;
+  sources.bytes = bytes;
   GR_ASSIGN_OR_RETURN(sources.host, NewPinnedMemory(bytes));
-  auto* const words = static_cast<uint64_t*>(sources.host.get());
+  if (place == Place::kDevice) {
+    GR_ASSIGN_OR_RETURN(sources.device, NewDeviceMemory(bytes));
+  }
+  return sources;
+}
+// `bytes`, or where there is not as much memory less, but `least`.
+absl::StatusOr<MeasuredMemory> NewSources(Place place, uint64_t bytes, uint64_t least) {
+  absl::StatusOr<MeasuredMemory> made = Allocate(place, bytes);
+  while (absl::IsResourceExhausted(made.status()) && bytes > least) {
+    bytes = std::max(bytes / 2, least);
+    made = Allocate(place, bytes);
+  }
+  GR_RETURN_IF_ERROR(made.status());
+  auto* const words = static_cast<uint64_t*>(made->host.get());
   uint64_t word = 1;
   for (uint64_t i = 0; i < bytes / sizeof(word); ++i) {
     words[i] = word = word * 6364136223846793005u + 1442695040888963407u;
   }
-  sources.data = static_cast<std::byte*>(sources.host.get());
+  made->data = static_cast<std::byte*>(made->host.get());
   if (place == Place::kDevice) {
-    GR_ASSIGN_OR_RETURN(sources.device, NewDeviceMemory(bytes));
     GR_RETURN_IF_CUDA_ERROR(
-        cudaMemcpy(sources.device.get(), sources.host.get(), bytes, cudaMemcpyHostToDevice));
-    sources.data = static_cast<std::byte*>(sources.device.get());
+        cudaMemcpy(made->device.get(), made->host.get(), bytes, cudaMemcpyHostToDevice));
+    made->data = static_cast<std::byte*>(made->device.get());
   }
-  return sources;
+  return made;
 }
 
 }  // namespace
 
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  int multiprocessors) {
+                                  const GatherBlocks& held) {
   if (shape.rows < 1 || shape.pieces < 1 || shape.piece_bytes < 1 || repeats < 1) {
     return base::InvalidArgument("rows, pieces, piece_bytes and repeats must be >= 1.");
   }
   const uint64_t slot_bytes = (shape.piece_bytes + 127) / 128 * 128;
-  const uint64_t slots = std::max(2 * kMeasuredBytes / slot_bytes, 2 * shape.pieces);
-  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, slots * slot_bytes));
+  const uint64_t least = std::max(2 * kMeasuredBytes / slot_bytes, 2 * shape.pieces) * slot_bytes;
+  const uint64_t wanted = std::min(2 * shape.rows * shape.row_bytes(), kMostSourceBytes);
+  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources,
+                      NewSources(place, std::max(wanted, least), least));
+  const uint64_t slots = sources.bytes / slot_bytes;
   GatherPlan plan;
   std::mt19937_64 random(1);
   const uint64_t row_room = (shape.row_bytes() + 127) / 128 * 128;
@@ -84,18 +102,22 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
   GR_ASSIGN_OR_RETURN(const PinnedMemory host_list, NewPinnedMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const DeviceMemory device_list, NewDeviceMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
-  GR_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(repeats, stream.get(), [&] {
-                        return StartGather(way, plan, static_cast<std::byte*>(output.get()),
-                                           static_cast<std::byte*>(host_list.get()),
-                                           static_cast<std::byte*>(device_list.get()),
-                                           multiprocessors, stream.get());
-                      }));
+  auto* const to = static_cast<std::byte*>(output.get());
+  auto* const host = static_cast<std::byte*>(host_list.get());
+  auto* const list = static_cast<std::byte*>(device_list.get());
+  const bool by_engine = way == GatherWay::kEngine;
+  if (!by_engine) GR_RETURN_IF_ERROR(UploadList(plan, host, list, stream.get()));
+  GR_ASSIGN_OR_RETURN(
+      const double seconds, MedianSeconds(repeats, stream.get(), [&] {
+        return by_engine ? StartGather(way, plan, to, host, list, held, stream.get())
+                         : LaunchUploaded(KernelOf(way), plan, to, list, held, stream.get());
+      }));
   return static_cast<double>(plan.source_bytes()) / seconds;
 }
 
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats) {
   if (bytes < 1 || repeats < 1) return base::InvalidArgument("bytes and repeats must be >= 1.");
-  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, bytes));
+  GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, bytes, bytes));
   GR_ASSIGN_OR_RETURN(const DeviceMemory output, NewDeviceMemory(bytes));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
   GR_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(repeats, stream.get(), [&] {
@@ -113,7 +135,7 @@ GatherWay Choices::For(uint64_t mean_piece_bytes) const {
   return GatherWay::kLanes;
 }
 
-absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors) {
+absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held) {
   constexpr int kRepeats = 3;
   Choices choices = UnmeasuredChoices();
   GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
@@ -124,8 +146,7 @@ absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors) 
     for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;
       if (way == GatherWay::kEngine && i < kEngineFromClass) continue;
-      GR_ASSIGN_OR_RETURN(const double rate,
-                          MeasureWay(way, place, shape, kRepeats, multiprocessors));
+      GR_ASSIGN_OR_RETURN(const double rate, MeasureWay(way, place, shape, kRepeats, held));
       if (rate <= choice.bytes_per_second) continue;
       choice.bytes_per_second = rate;
       choice.of_copy = rate / choices.copy_bytes_per_second;

@@ -19,10 +19,11 @@ struct GatherShape {
   uint64_t row_bytes() const { return pieces * piece_bytes; }
 };
 
-// Of the current GPU, in bytes per second: payload, counted once. Rows lie at random places of more
-// memory than the batch has, so that caches do not help.
+// Of the current GPU, in bytes per second: payload, counted once. Rows lie at random places of 128
+// MiB and twice the batch, 1 GiB at most, so that caches help little; of less where there is not so
+// much memory, but of 128 MiB. A kernel's list is there before the time begins.
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  int multiprocessors);
+                                  const GatherBlocks& held);
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats);
 
 // The fastest way from one place per class of the mean piece, of those that the GPU has.
@@ -33,8 +34,8 @@ struct Choices {
 
   GatherWay For(uint64_t mean_piece_bytes) const;
 };
-absl::StatusOr<Choices> ChooseWays(Place place, int major, int multiprocessors);
-// Without measuring: for a GPU that has no memory left for it.
+absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held);
+// Without measuring: where that is not wanted, or a GPU has no memory left for it.
 Choices UnmeasuredChoices();
 
 }  // namespace gear_reverb::cuda

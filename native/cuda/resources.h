@@ -14,12 +14,38 @@
 
 namespace gear_reverb::cuda {
 
-// Makes a GPU the calling thread's current one, and the one before current again at the end.
+// The calling thread may do what CUDA refuses while some stream is captured in global mode
+// (allocate, free, register, query), and leaves such captures alone. Nothing here depends on what
+// they record.
+class BesideCaptures {
+ public:
+  BesideCaptures()
+      : status_(ToStatus(cudaThreadExchangeStreamCaptureMode(&mode_),
+                         "cudaThreadExchangeStreamCaptureMode")) {}
+  ~BesideCaptures() {
+    if (status_.ok()) (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+  }
+  BesideCaptures(const BesideCaptures&) = delete;
+  BesideCaptures& operator=(const BesideCaptures&) = delete;
+  const absl::Status& status() const { return status_; }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;  // Then the one before.
+  const absl::Status status_;
+};
+
+// Makes a GPU the calling thread's current one, beside captures, and the one before current again
+// at the end. Where it is current already, nothing is set: cudaSetDevice makes a context, and
+// setting another GPU back would make one there.
 class CurrentGpu {
  public:
-  explicit CurrentGpu(int index) {
-    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+  explicit CurrentGpu(int index) : status_(beside_.status()) {
+    if (!status_.ok()) return;
+    int before = -1;
+    status_ = ToStatus(cudaGetDevice(&before), "cudaGetDevice");
+    if (!status_.ok() || before == index) return;
     status_ = ToStatus(cudaSetDevice(index), "cudaSetDevice");
+    if (status_.ok()) before_ = before;
   }
   ~CurrentGpu() {
     if (before_ >= 0) (void)cudaSetDevice(before_);
@@ -29,9 +55,20 @@ class CurrentGpu {
   const absl::Status& status() const { return status_; }
 
  private:
-  int before_ = -1;
+  const BesideCaptures beside_;
+  int before_ = -1;  // -1: nothing to restore.
   absl::Status status_;
 };
+
+// Wherever the last owner goes.
+inline cudaError_t FreeDevice(void* data) {
+  const BesideCaptures beside;
+  return cudaFree(data);
+}
+inline cudaError_t FreePinned(void* data) {
+  const BesideCaptures beside;
+  return cudaFreeHost(data);
+}
 
 // Owners of a handle, by the function that ends it.
 template <typename Handle, cudaError_t (*kEnd)(Handle)>
@@ -54,8 +91,8 @@ class Owned {
 };
 using Event = Owned<cudaEvent_t, cudaEventDestroy>;
 using Stream = Owned<cudaStream_t, cudaStreamDestroy>;
-using DeviceMemory = Owned<void*, cudaFree>;
-using PinnedMemory = Owned<void*, cudaFreeHost>;
+using DeviceMemory = Owned<void*, FreeDevice>;
+using PinnedMemory = Owned<void*, FreePinned>;
 
 // All of these of the current GPU. Events take times if they are to be compared.
 inline absl::StatusOr<Event> NewEvent(bool times = false) {

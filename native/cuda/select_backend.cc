@@ -31,9 +31,13 @@ class Gpu final : public device::SelectBackend {
               [&] { return cudaMemsetAsync(memory, byte, bytes, ToStream(stream)); });
   }
   absl::Status Copy(void* to, const void* from, size_t bytes, device::Stream stream) override {
-    return On("cudaMemcpyAsync", [&] {
+    GR_RETURN_IF_ERROR(On("cudaMemcpyAsync", [&] {
       return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, ToStream(stream));
-    });
+    }));
+    // CUDA does not promise to have done with such memory on return.
+    GR_ASSIGN_OR_RETURN(const bool pageable, IsPageable(to));
+    GR_ASSIGN_OR_RETURN(const bool from_pageable, IsPageable(from));
+    return pageable || from_pageable ? Synchronize(stream) : absl::OkStatus();
   }
   absl::Status Synchronize(device::Stream stream) override {
     return On("cudaStreamSynchronize", [&] { return cudaStreamSynchronize(ToStream(stream)); });
@@ -59,6 +63,13 @@ class Gpu final : public device::SelectBackend {
   }
 
  private:
+  absl::StatusOr<bool> IsPageable(const void* memory) {
+    cudaPointerAttributes attributes;
+    GR_RETURN_IF_ERROR(On("cudaPointerGetAttributes",
+                          [&] { return cudaPointerGetAttributes(&attributes, memory); }));
+    return attributes.type == cudaMemoryTypeUnregistered;
+  }
+
   static cudaStream_t ToStream(device::Stream stream) { return static_cast<cudaStream_t>(stream); }
 
   template <typename Call>

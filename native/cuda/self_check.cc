@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<std::byte>> Fetch(const std::byte* output, size_t byt
 
 // One way of gathering, from one place, against the expected bytes.
 absl::StatusOr<std::string> CheckWay(GatherWay way, Place place, const GatherCase& made,
-                                     int multiprocessors) {
+                                     const GatherBlocks& held) {
   // A word more, since kernels load whole words.
   const size_t source_bytes = made.source.size() + 16;
   GR_ASSIGN_OR_RETURN(const PinnedMemory host, NewPinnedMemory(source_bytes));
@@ -48,9 +48,9 @@ absl::StatusOr<std::string> CheckWay(GatherWay way, Place place, const GatherCas
   GR_ASSIGN_OR_RETURN(const DeviceMemory device_list, NewDeviceMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
   GR_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize());
-  GR_RETURN_IF_ERROR(StartGather(
-      way, plan, static_cast<std::byte*>(output.get()), static_cast<std::byte*>(host_list.get()),
-      static_cast<std::byte*>(device_list.get()), multiprocessors, stream.get()));
+  GR_RETURN_IF_ERROR(StartGather(way, plan, static_cast<std::byte*>(output.get()),
+                                 static_cast<std::byte*>(host_list.get()),
+                                 static_cast<std::byte*>(device_list.get()), held, stream.get()));
   GR_ASSIGN_OR_RETURN(const auto fetched, Fetch(static_cast<std::byte*>(output.get()), bytes));
   const std::string difference = Difference(made, fetched);
   if (difference.empty()) return difference;
@@ -105,7 +105,7 @@ absl::StatusOr<std::string> CheckTierMemory(std::shared_ptr<GpuDevice> gpu, uint
 
 absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds) {
   GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(index));
-  const GpuInfo& info = static_cast<const GpuDevice&>(*gpu).info();
+  const auto& device = static_cast<const GpuDevice&>(*gpu);
   const CurrentGpu current(index);
   GR_RETURN_IF_ERROR(current.status());
   GR_ASSIGN_OR_RETURN(const auto stream, gpu->NewStream(/*kept=*/2));
@@ -120,10 +120,10 @@ absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int 
     for (int i = 0; i < rounds; ++i) {
       const GatherCase made = RandomGatherCase(seed + i, size);
       for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
-        if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, info.major)) continue;
+        if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, device.info().major))
+          continue;
         for (const Place place : {Place::kPinnedHost, Place::kDevice}) {
-          GR_ASSIGN_OR_RETURN(std::string difference,
-                              CheckWay(way, place, made, info.multiprocessors));
+          GR_ASSIGN_OR_RETURN(std::string difference, CheckWay(way, place, made, device.blocks()));
           note(std::move(difference));
         }
       }
@@ -138,15 +138,15 @@ absl::StatusOr<double> MeasureGather(int index, const std::string& way, const st
                                      uint64_t rows, uint64_t pieces, uint64_t piece_bytes,
                                      int repeats) {
   GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(index));
-  const GpuInfo& info = static_cast<const GpuDevice&>(*gpu).info();
+  const auto& device = static_cast<const GpuDevice&>(*gpu);
   GR_ASSIGN_OR_RETURN(const GatherWay chosen, WayOf(way));
-  if (chosen == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, info.major)) {
+  if (chosen == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, device.info().major)) {
     return absl::UnimplementedError("Bulk copies need compute capability 9.0.");
   }
   const CurrentGpu current(index);
   GR_RETURN_IF_ERROR(current.status());
   return MeasureWay(chosen, place == "device" ? Place::kDevice : Place::kPinnedHost,
-                    {rows, pieces, piece_bytes}, repeats, info.multiprocessors);
+                    {rows, pieces, piece_bytes}, repeats, device.blocks());
 }
 
 absl::StatusOr<double> MeasureCopy(int index, const std::string& place, uint64_t bytes,

@@ -16,6 +16,7 @@ class CpuOutput final : public Output {
   explicit CpuOutput(std::shared_ptr<std::byte> buffer) : buffer_(std::move(buffer)) {}
   std::byte* data() const override { return buffer_.get(); }
   absl::Status ShareWith(uintptr_t) override { return absl::OkStatus(); }
+  absl::Status LendTo(Stream) override { return absl::OkStatus(); }
   absl::Status Wait() override { return absl::OkStatus(); }
 
  private:
@@ -69,7 +70,7 @@ class CpuStream final : public GatherStream {
                                                  std::shared_ptr<const void>) override {
     Sources::Resolved resolved;
     if (sources_.has_value()) resolved = sources_->Resolve(&plan);
-    auto output = Write(bytes, 0, [&](std::byte* data) {
+    auto output = Write(bytes, 0, nullptr, [&](std::byte* data) {
       GatherOnCpu(plan.list(), data);
       return absl::OkStatus();
     });
@@ -78,7 +79,7 @@ class CpuStream final : public GatherStream {
   }
 
   absl::StatusOr<std::shared_ptr<Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void>,
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
     GR_ASSIGN_OR_RETURN(std::shared_ptr<std::byte> buffer, buffers_->Allocate(bytes));
     GR_RETURN_IF_ERROR(write(buffer.get()));

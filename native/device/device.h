@@ -26,9 +26,12 @@ class Output {
   virtual ~Output() = default;
   // A multiple of 128, on the device.
   virtual std::byte* data() const = 0;
-  // Work that the stream gets from now on finds the gather done; `stream` is a cudaStream_t, and
-  // ignored on the CPU. Does not wait.
+  // Work that the stream gets from now on finds the gather done; `stream` is a cudaStream_t, 0 for
+  // any of them, and ignored on the CPU. Waits only for 0 or where the stream is being captured.
   virtual absl::Status ShareWith(uintptr_t stream) = 0;
+  // The same for a stream that may end before the output does: the caller keeps the output until
+  // that work is done.
+  virtual absl::Status LendTo(Stream stream) = 0;
   // Waits until the gather is done. Its error, if it had one.
   virtual absl::Status Wait() = 0;
 };
@@ -51,9 +54,9 @@ class GatherStream {
   // Where the gathers are put; null on the CPU.
   virtual Stream stream() const { return nullptr; }
   // Fresh memory of `bytes` bytes, and `write` called at once to put on the stream what writes it,
-  // from sources of `source_bytes`.
+  // from sources of `source_bytes`. `lease` is kept until that is done.
   virtual absl::StatusOr<std::shared_ptr<Output>> Write(
-      uint64_t bytes, uint64_t source_bytes,
+      uint64_t bytes, uint64_t source_bytes, std::shared_ptr<const void> lease,
       absl::FunctionRef<absl::Status(std::byte* output)> write) = 0;
 };
 

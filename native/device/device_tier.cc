@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "native/base/prefetch.h"
 #include "native/device/tier_state.h"
 #include "native/memory/fork_guard.h"
@@ -9,6 +10,8 @@
 namespace gear_reverb::device {
 namespace {
 
+// Times that a column's copy may fail before it is left where it is.
+constexpr int kMaxFailures = 8;
 // Columns that find no room in one pass before it gives up for now.
 constexpr int kMaxMisfits = 256;
 // Look-ups whose cache misses are to overlap.
@@ -51,24 +54,26 @@ class DeviceTier::Worker {
     uint64_t bytes = 0;
     uint64_t references = 0;  // Of slices of items.
     Where where = kWanted;
+    int failures = 0;  // Of its copy.
     Wanted::iterator wanted;
   };
 
   // Waits for something to do; false at the end.
   bool TakeEvents(std::vector<TierState::Event>* events) {
     base::MutexLock lock(&state_->mutex);
-    while (!state_->stopping) {
-      if (!state_->events.empty() || more_ || state_->look_again) {
-        events->swap(state_->events);
-        state_->look_again = false;
-        state_->settled = false;
-        return true;
-      }
+    const auto called = [this] {
+      return state_->stopping || !state_->events.empty() || state_->look_again;
+    };
+    while (!more_ && !called() && absl::Now() < copy_again_) {
       state_->settled = true;
       state_->changed.NotifyAll();
-      state_->changed.Wait(&state_->mutex);
+      state_->changed.WaitUntil(&state_->mutex, copy_again_, called);
     }
-    return false;
+    if (state_->stopping) return false;
+    events->swap(state_->events);
+    state_->look_again = false;
+    state_->settled = false;
+    return true;
   }
 
   void Apply(TierState::Event event) {
@@ -135,8 +140,11 @@ class DeviceTier::Worker {
     unused_.clear();
   }
 
-  // Copies columns that are wanted, about kPassBytes of them. Whether it copied any.
+  // Copies columns that are wanted, about kPassBytes of them. Whether there may be more to copy
+  // now.
   bool CopySome() {
+    if (copy_again_ != absl::InfiniteFuture() && absl::Now() < copy_again_) return false;
+    copy_again_ = absl::InfiniteFuture();
     std::vector<kernels::Copy> copies;
     std::vector<std::pair<const std::byte*, DeviceCopyPtr>> placed;
     uint64_t bytes = 0;
@@ -159,12 +167,11 @@ class DeviceTier::Worker {
     }
     if (placed.empty()) return false;
     const absl::Status status = state_->memory().Copy(copies);
-    for (const auto& [block, copy] : placed) {
-      Move(columns_.find(block)->second, status.ok() ? kResident : kFailed);
-    }
     if (!status.ok()) {
       state_->NoteFailure(status);
+      for (const auto& [block, copy] : placed) TryAgainLater(block, status);
     } else {
+      for (const auto& [block, copy] : placed) Move(columns_.find(block)->second, kResident);
       base::MutexLock lock(&state_->mutex);
       for (auto& [block, copy] : placed) state_->copies.emplace(block, std::move(copy));
       std::erase_if(state_->arrivals, [&placed](const auto& each) {
@@ -174,11 +181,23 @@ class DeviceTier::Worker {
         return false;
       });
     }
-    return true;
+    return copy_again_ == absl::InfiniteFuture();
+  }
+
+  // After a failure: but for errors that stay, and columns that have failed too often.
+  void TryAgainLater(const std::byte* block, const absl::Status& status) {
+    Column& column = columns_.find(block)->second;
+    if (absl::IsUnimplemented(status) || ++column.failures == kMaxFailures) {
+      Move(column, kFailed);
+      return;
+    }
+    column.wanted = wanted_.insert(wanted_.end(), block);
+    copy_again_ = absl::Now() + state_->retry_after();
   }
 
   const std::shared_ptr<TierState> state_;
   bool more_ = false;
+  absl::Time copy_again_ = absl::InfiniteFuture();  // After a copy that failed: when to go on.
   std::vector<storage::TrajectoryPtr> slots_;
   absl::flat_hash_map<const std::byte*, Column> columns_;  // By their bytes' address.
   Wanted wanted_;

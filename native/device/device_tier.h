@@ -24,7 +24,8 @@ namespace gear_reverb::device {
 struct TierOptions {
   uint64_t limit_bytes = 0;  // Of the device's memory, in blocks that are used or not; 0: the
                              // memory's default.
-  // How long after the device had no memory it is asked again.
+  // How long after the device had no memory it is asked again, and after a copy failed, the next
+  // one is made.
   absl::Duration retry_after = absl::Seconds(10);
 };
 

@@ -1,8 +1,10 @@
 #include "native/device/device_tier.h"
 
+#include <climits>
 #include <cstring>
 #include <map>
 
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "native/base/status.h"
 #include "native/device/device_tier_test_util.h"
@@ -31,7 +33,10 @@ class FakeTierMemory final : public TierMemory {
   }
   absl::Status Copy(absl::Span<const kernels::Copy> copies) override {
     base::MutexLock lock(&mutex_);
-    if (copies_fail_) return absl::InternalError("the way is broken");
+    if (failing_copies_ > 0) {
+      --failing_copies_;
+      return copy_error_;
+    }
     for (const kernels::Copy& copy : copies) {
       auto block = blocks_.upper_bound(copy.destination);
       --block;
@@ -51,25 +56,28 @@ class FakeTierMemory final : public TierMemory {
     base::MutexLock lock(&mutex_);
     most_bytes_ = most_bytes;
   }
-  void BreakCopies() {
+  void FailCopies(int times, absl::Status error = absl::InternalError("the way is broken")) {
     base::MutexLock lock(&mutex_);
-    copies_fail_ = true;
+    failing_copies_ = times;
+    copy_error_ = std::move(error);
   }
 
  private:
   base::Mutex mutex_;
   std::map<std::byte*, uint64_t> blocks_;
   uint64_t most_bytes_ = UINT64_MAX;
-  bool copies_fail_ = false;
+  int failing_copies_ = 0;
+  absl::Status copy_error_;
   int copied_ = 0;
 };
 
 const std::byte* BlockOf(const storage::ChunkPtr& chunk) { return chunk->columns()[0].data.data(); }
 
 struct TierFixture {
-  explicit TierFixture(TierOptions options = {}, int64_t max_size = 100)
+  explicit TierFixture(TierOptions options = {}, int64_t max_size = 100,
+                       absl::Duration retry_after = absl::ZeroDuration())
       : table(TableOf(max_size)) {
-    options.retry_after = absl::ZeroDuration();
+    options.retry_after = retry_after;
     tier = std::make_shared<DeviceTier>("t", memory, options);
     table->Attach(tier);
   }
@@ -241,15 +249,54 @@ TEST(DeviceTierTest, LessMemoryThanAskedForIsTaken) {
 
 TEST(DeviceTierTest, ACopyThatFailsLeavesTheColumnWhereItIs) {
   TierFixture f;
-  f.memory->BreakCopies();
+  f.memory->FailCopies(INT_MAX);
   const auto a = f.Chunk();
   f.Insert(1, {a});
   EXPECT_FALSE(f.Has(a));
   EXPECT_EQ(f.tier->stats().last_error, "the way is broken");
+  EXPECT_EQ(f.tier->stats().failures, 8);  // Then it gives up.
   EXPECT_EQ(f.tier->stats().overflow_bytes, 100u);
   f.Delete(1);
   f.tier->WaitUntilSettled();
   EXPECT_EQ(f.tier->stats().overflow_bytes, 0u);
+}
+
+TEST(DeviceTierTest, ACopyThatFailedIsMadeAgain) {
+  TierFixture f;
+  f.memory->FailCopies(3);
+  const auto a = f.Chunk(), b = f.Chunk();
+  f.Insert(1, {a});
+  f.Insert(2, {b});
+  EXPECT_TRUE(f.Has(a) && f.Has(b));
+  EXPECT_EQ(f.tier->stats().failures, 3);
+  EXPECT_EQ(f.tier->stats().overflow_bytes, 0u);
+  EXPECT_EQ(f.tier->stats().resident_bytes, 200u);
+}
+
+TEST(DeviceTierTest, ACopyThatIsMadeAgainNeedsNobodyToCall) {
+  TierFixture f({}, 100, absl::Milliseconds(20));
+  f.memory->FailCopies(2);
+  const auto a = f.Chunk();
+  f.Insert(1, {a});
+  while (f.tier->Find(BlockOf(a)) == nullptr) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(f.tier->stats().failures, 2);
+}
+
+TEST(DeviceTierTest, ACopyIsNotMadeAgainBeforeItsTimeNorWhereItCannotBe) {
+  TierFixture late({}, 100, absl::Hours(1));
+  TierFixture never;
+  late.memory->FailCopies(1);
+  never.memory->FailCopies(1, absl::UnimplementedError("there is no way"));
+  for (TierFixture* f : {&late, &never}) {
+    const auto a = f->Chunk();
+    f->Insert(1, {a});
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(f->Has(a));
+    EXPECT_EQ(f->tier->stats().failures, 1);
+    EXPECT_EQ(f->tier->stats().overflow_bytes, 100u);
+    f->Delete(1);
+    f->tier->WaitUntilSettled();
+    EXPECT_EQ(f->tier->stats().overflow_bytes, 0u);
+  }
 }
 
 TEST(DeviceTierTest, TextAndItemsWithoutDataTakeNoRoom) {

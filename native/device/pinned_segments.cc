@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::device {
 
-bool RegistrationBudget::Take(uint64_t bytes) {
+absl::Status RegistrationBudget::Take(uint64_t bytes) {
   base::MutexLock lock(&mutex_);
   if (bytes > limit_bytes_ - used_bytes_) {
     last_error_ = absl::StrCat("A segment of ", bytes, " bytes is over the limit: ", used_bytes_,
                                " of ", limit_bytes_, " bytes are registered.");
-    return false;
+    return absl::ResourceExhaustedError(last_error_);
   }
   used_bytes_ += bytes;
-  return true;
+  return absl::OkStatus();
 }
 
 void RegistrationBudget::GiveBack(uint64_t bytes) {
@@ -38,10 +39,17 @@ std::string RegistrationBudget::last_error() const {
   return last_error_;
 }
 
+bool PinnedSegments::IsBefore(const Tried& segment, const std::byte* address) {
+  return segment.base < address;
+}
+
 PinnedSegments::PinnedSegments(std::shared_ptr<SegmentSource> source,
                                std::shared_ptr<Registrar> registrar,
-                               std::shared_ptr<RegistrationBudget> budget)
-    : source_(std::move(source)), registrar_(std::move(registrar)), budget_(std::move(budget)) {
+                               std::shared_ptr<RegistrationBudget> budget, const Retries& retries)
+    : source_(std::move(source)),
+      registrar_(std::move(registrar)),
+      budget_(std::move(budget)),
+      retries_(retries) {
   thread_ = std::thread([this] { Work(); });
 }
 
@@ -73,7 +81,8 @@ const std::byte* PinnedSegments::Find(const std::byte* data, uint64_t bytes) {
     const Tried& segment = *--after;
     const auto offset = static_cast<uint64_t>(data - segment.base);
     if (offset <= segment.bytes && bytes <= segment.bytes - offset) {
-      return segment.device == nullptr ? nullptr : segment.device + offset;
+      if (segment.device != nullptr) return segment.device + offset;
+      if (absl::Now() < segment.again) return nullptr;
     }
   }
   base::MutexLock lock(&mutex_);
@@ -109,31 +118,47 @@ void PinnedSegments::Work() {
 }
 
 void PinnedSegments::TryNew() {
+  std::shared_ptr<const List> list;
+  {
+    base::MutexLock lock(&mutex_);
+    list = list_;
+  }
   for (const memory::SegmentView& segment : source_->segments()) {
-    const auto place = std::lower_bound(tried_.begin(), tried_.end(), segment.id);
-    if (place != tried_.end() && *place == segment.id) continue;
+    const auto before = std::lower_bound(list->begin(), list->end(), segment.base, IsBefore);
+    const bool known = before != list->end() && before->base == segment.base;
+    if (known && absl::Now() < before->again) continue;
     {
       base::MutexLock lock(&mutex_);
       if (stopping_) return;
     }
-    tried_.insert(place, segment.id);
-    const std::byte* const device = TryToRegister(segment);
+    Tried tried{segment.base, segment.bytes, nullptr, known ? before->tries + 1 : 1,
+                absl::InfiniteFuture()};
+    const absl::StatusOr<const std::byte*> device = TryToRegister(segment);
+    if (device.ok()) {
+      tried.device = *device;
+    } else if (!absl::IsUnimplemented(device.status()) && tried.tries < retries_.tries) {
+      tried.again = absl::Now() + retries_.after * (int64_t{1} << (tried.tries - 1));
+    }
+    auto longer = std::make_shared<List>(*list);
+    const auto place = longer->begin() + (before - list->begin());
+    if (known) {
+      *place = tried;
+    } else {
+      longer->insert(place, tried);
+    }
+    list = std::move(longer);
     base::MutexLock lock(&mutex_);
-    auto list = std::make_shared<List>(*list_);
-    list->push_back({segment.base, segment.bytes, device});
-    std::sort(list->begin(), list->end(),
-              [](const Tried& a, const Tried& b) { return a.base < b.base; });
-    list_ = std::move(list);
+    list_ = list;
   }
 }
 
-const std::byte* PinnedSegments::TryToRegister(const memory::SegmentView& segment) {
-  if (!budget_->Take(segment.bytes)) return nullptr;
-  const auto device = registrar_->Register(segment.base, segment.bytes, source_->read_only());
-  if (device.ok()) return *device;
+absl::StatusOr<const std::byte*> PinnedSegments::TryToRegister(const memory::SegmentView& segment) {
+  GR_RETURN_IF_ERROR(budget_->Take(segment.bytes));
+  auto device = registrar_->Register(segment.base, segment.bytes, source_->read_only());
+  if (device.ok()) return device;
   budget_->GiveBack(segment.bytes);
   budget_->NoteError(device.status());
-  return nullptr;
+  return device;
 }
 
 }  // namespace gear_reverb::device

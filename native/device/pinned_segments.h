@@ -7,10 +7,12 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "native/base/mutex.h"
 #include "native/device/segment_source.h"
 
@@ -32,8 +34,8 @@ class RegistrationBudget {
  public:
   explicit RegistrationBudget(uint64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
-  // False, and noted as the last error, if that is over the limit.
-  bool Take(uint64_t bytes);
+  // RESOURCE_EXHAUSTED, and noted as the last error, if that is over the limit.
+  absl::Status Take(uint64_t bytes);
   void GiveBack(uint64_t bytes);
   void NoteError(const absl::Status& status);
 
@@ -49,14 +51,23 @@ class RegistrationBudget {
 };
 
 // Thread-safe. From now on the source keeps its memory for good; where it will not, nothing is
-// registered. A segment that cannot be registered is tried once; what lies there is then to be
-// copied.
+// registered. What lies in a segment that is not registered is to be copied.
 class PinnedSegments {
  public:
+  // When a segment that could not be registered is tried again, unless that was UNIMPLEMENTED: at
+  // the first look-up `after` the first failure, then after twice as long, and so on.
+  struct Retries {
+    int tries = 8;  // In all.
+    absl::Duration after = absl::Seconds(1);
+  };
+
   // Starts a thread, which registers what there is and, at a look-up that finds nothing, what has
   // come since.
   PinnedSegments(std::shared_ptr<SegmentSource> source, std::shared_ptr<Registrar> registrar,
-                 std::shared_ptr<RegistrationBudget> budget);
+                 std::shared_ptr<RegistrationBudget> budget, const Retries& retries);
+  PinnedSegments(std::shared_ptr<SegmentSource> source, std::shared_ptr<Registrar> registrar,
+                 std::shared_ptr<RegistrationBudget> budget)
+      : PinnedSegments(std::move(source), std::move(registrar), std::move(budget), Retries()) {}
   // Unregisters: no work of the device may be under way there.
   ~PinnedSegments();
 
@@ -66,7 +77,7 @@ class PinnedSegments {
 
   const SegmentSource& source() const { return *source_; }
 
-  // Waits until every segment that there is has been tried.
+  // Waits until every segment that there is has been tried, also again if it is time for that.
   void WaitUntilTried();
 
  private:
@@ -75,16 +86,20 @@ class PinnedSegments {
     std::byte* base;
     uint64_t bytes;
     const std::byte* device;
+    int tries;
+    absl::Time again;  // When it is to be tried next.
   };
   using List = std::vector<Tried>;  // By address.
+  static bool IsBefore(const Tried& segment, const std::byte* address);
 
   void Work();
   void TryNew();
-  const std::byte* TryToRegister(const memory::SegmentView& segment);
+  absl::StatusOr<const std::byte*> TryToRegister(const memory::SegmentView& segment);
 
   const std::shared_ptr<SegmentSource> source_;
   const std::shared_ptr<Registrar> registrar_;
   const std::shared_ptr<RegistrationBudget> budget_;
+  const Retries retries_;
 
   base::Mutex mutex_;
   base::CondVar changed_;
@@ -92,7 +107,6 @@ class PinnedSegments {
   bool wanted_ ABSL_GUARDED_BY(mutex_) = true;
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<uint32_t> tried_;  // Segments' ids, sorted; the thread's.
   std::thread thread_;
 };
 

@@ -1,5 +1,6 @@
 #include "native/device/pinned_segments.h"
 
+#include <climits>
 #include <cstring>
 #include <map>
 
@@ -20,7 +21,11 @@ class FakeRegistrar : public Registrar {
                                             bool read_only) override {
     EXPECT_FALSE(read_only);
     base::MutexLock lock(&mutex_);
-    if (fails_) return absl::InternalError("no more");
+    ++attempts_;
+    if (failures_ > 0) {
+      --failures_;
+      return error_;
+    }
     registered_[base] = bytes;
     return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(base) + kOffset);
   }
@@ -32,21 +37,27 @@ class FakeRegistrar : public Registrar {
     base::MutexLock lock(&mutex_);
     return registered_.size();
   }
-  void Fail() {
+  int attempts() {
     base::MutexLock lock(&mutex_);
-    fails_ = true;
+    return attempts_;
+  }
+  void Fail(int times, absl::Status error = absl::InternalError("no more")) {
+    base::MutexLock lock(&mutex_);
+    failures_ = times;
+    error_ = std::move(error);
   }
 
  private:
   base::Mutex mutex_;
   std::map<std::byte*, size_t> registered_;
-  bool fails_ = false;
+  int attempts_ = 0, failures_ = 0;
+  absl::Status error_;
 };
 
 struct Fixture {
-  explicit Fixture(uint64_t limit = 1 << 30)
+  explicit Fixture(uint64_t limit = 1 << 30, const PinnedSegments::Retries& retries = {})
       : budget(std::make_shared<RegistrationBudget>(limit)),
-        segments(std::make_shared<ArenaSource>(arena), registrar, budget) {}
+        segments(std::make_shared<ArenaSource>(arena), registrar, budget, retries) {}
 
   static const std::byte* OnDevice(const memory::Block& block) {
     return reinterpret_cast<const std::byte*>(reinterpret_cast<uintptr_t>(block.data()) +
@@ -101,12 +112,53 @@ TEST(PinnedSegmentsTest, TheLimitHoldsAndIsTold) {
 
 TEST(PinnedSegmentsTest, AFailureIsToldAndCostsNothing) {
   Fixture f;
-  f.registrar->Fail();
+  f.registrar->Fail(INT_MAX);
   const memory::Block block = f.arena->Allocate(100).value();
   f.segments.WaitUntilTried();
   EXPECT_EQ(f.segments.Find(block.data(), block.size()), nullptr);
   EXPECT_EQ(f.budget->used_bytes(), 0u);
   EXPECT_EQ(f.budget->last_error(), "no more");
+}
+
+// What of `block` is found after each of `looks` times that its segment may be tried.
+std::vector<bool> Looks(Fixture& f, const memory::Block& block, int looks) {
+  std::vector<bool> found;
+  for (int i = 0; i < looks; ++i) {
+    f.segments.WaitUntilTried();
+    found.push_back(f.segments.Find(block.data(), block.size()) == Fixture::OnDevice(block));
+  }
+  return found;
+}
+
+TEST(PinnedSegmentsTest, WhatFailedIsTriedAgain) {
+  Fixture f(1 << 30, {.tries = 4, .after = absl::ZeroDuration()});
+  f.registrar->Fail(2);
+  const memory::Block block = f.arena->Allocate(100).value();
+  while (!Looks(f, block, 1)[0]) {
+  }
+  EXPECT_EQ(f.registrar->attempts(), 3);
+  EXPECT_EQ(f.budget->used_bytes(), f.arena->stats().reserved_bytes);
+}
+
+TEST(PinnedSegmentsTest, WhatFailsIsNotTriedForEver) {
+  Fixture f(1 << 30, {.tries = 3, .after = absl::ZeroDuration()});
+  f.registrar->Fail(INT_MAX);
+  const memory::Block block = f.arena->Allocate(100).value();
+  EXPECT_EQ(Looks(f, block, 10), std::vector<bool>(10));
+  EXPECT_EQ(f.registrar->attempts(), 3);
+  EXPECT_EQ(f.budget->used_bytes(), 0u);
+}
+
+TEST(PinnedSegmentsTest, WhatFailedIsNotTriedBeforeItsTimeNorWhereItCannotBe) {
+  Fixture late(1 << 30, {.tries = 3, .after = absl::Hours(1)});
+  Fixture never(1 << 30, {.tries = 3, .after = absl::ZeroDuration()});
+  late.registrar->Fail(1);
+  never.registrar->Fail(1, absl::UnimplementedError("there is no such thing"));
+  for (Fixture* f : {&late, &never}) {
+    const memory::Block block = f->arena->Allocate(100).value();
+    EXPECT_EQ(Looks(*f, block, 5), std::vector<bool>(5));
+    EXPECT_EQ(f->registrar->attempts(), 1);
+  }
 }
 
 TEST(PinnedSegmentsTest, AtTheEndEverythingIsUnregistered) {

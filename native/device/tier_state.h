@@ -47,6 +47,7 @@ class TierState {
     changed.NotifyAll();
   }
   TierMemory& memory() { return *memory_; }
+  absl::Duration retry_after() const { return retry_after_; }
   void NoteFailure(const absl::Status& status) {
     base::MutexLock lock(&mutex);
     ++stats.failures;
