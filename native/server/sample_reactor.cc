@@ -215,8 +215,8 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
 
 grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls, bool near) {
   auto reactor = std::make_shared<SampleReactor>(std::move(service), calls, near);
-  calls->AddStream(reactor);
   reactor->Start();
+  calls->AddStream(reactor);
   return reactor.get();
 }
 
