@@ -13,7 +13,7 @@ if [ "${1:-}" = --cpu ]; then
   device=cpu
   shift
 fi
-wheels=${1:-dist/wheel}
+wheels=$(realpath "${1:-dist/wheel}")
 python=${PYTHON:-python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -29,24 +29,38 @@ else
   result=${OUT:-$PWD/benchmarks/results}/gpu.json
 fi
 
+# JAX would take most of the GPU's memory for itself.
+export XLA_PYTHON_CLIENT_PREALLOCATE=false
+
+compile() {
+  if timeout 120 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$1" \
+    -o "$scratch/$(basename "$1").o"; then
+    echo "ok: $1 compiles by itself"
+  else
+    echo "FAILED: $1 does not compile by itself"
+    return 1
+  fi
+}
+
 if command -v nvcc >/dev/null; then
+  compilers=()
   for source in native/cuda/*.cu; do
-    if timeout 120 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$source" \
-      -o "$scratch/kernel.o"; then
-      echo "ok: $source compiles by itself"
-    else
-      echo "FAILED: $source does not compile by itself"
-      status=1
-    fi
+    compile "$source" &
+    compilers+=($!)
   done
+  for compiler in "${compilers[@]}"; do wait "$compiler" || status=1; done
 else
   echo "skipped: compiling kernels from source: there is no nvcc"
 fi
 
+# Below everything runs in another directory: the installed package is to be used, not the tree's.
+root=$PWD
+cd "$scratch" || exit 1
+
 if [ "$device" = cpu ]; then
   echo "skipped: compute-sanitizer: no GPU is to be used"
 elif command -v compute-sanitizer >/dev/null; then
-  if GEAR_REVERB_MEASURE=0 timeout 150 compute-sanitizer --error-exitcode 9 "$python" -c \
+  if GEAR_REVERB_MEASURE=0 timeout 120 compute-sanitizer --error-exitcode 9 "$python" -c \
     'import sys; from gear_reverb import _native as n
 sys.exit(bool(n.cuda_self_test(0, 1, 1) + n.cuda_check_selection(0, 1, 2000)))' \
     >"$scratch/sanitizer.log" 2>&1; then
@@ -60,8 +74,6 @@ else
   echo "skipped: compute-sanitizer is not installed"
 fi
 
-# From another directory, so that the installed package is used and not the tree's.
-root=$PWD
-(cd "$scratch" && timeout 420 "$python" "$root/benchmarks/gpu_check.py" --device "$device" \
-  --result "$result" --commit "$(git -C "$root" rev-parse --short HEAD 2>/dev/null)") || status=1
+timeout 340 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
+  --commit "$(git -C "$root" rev-parse --short HEAD 2>/dev/null)" || status=1
 exit $status

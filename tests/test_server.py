@@ -21,6 +21,17 @@ def test_servers_pick_a_free_port():
         server.stop()
 
 
+def test_a_server_that_cannot_start_leaves_anothers_tables_alone():
+    table = make_table()
+    server = gear_reverb.Server([table])
+    with pytest.raises(RuntimeError, match="Cannot listen on port"):
+        gear_reverb.Server([table], port=server.port)
+    client = server.localhost_client()
+    client.insert([1], {"t": 1.0})
+    assert table.info.current_size == 1
+    server.stop()
+
+
 @pytest.mark.parametrize("tables", [None, [], ()])
 def test_servers_need_tables(tables):
     with pytest.raises(ValueError, match="At least one table must be provided"):

@@ -53,8 +53,9 @@ ReleaseGil::~ReleaseGil() {
 }
 
 void ThrowIfError(const absl::Status& status) {
-  if (status.ok()) return;
+  // A signal's handler may have raised while a call waited that then came to its end all the same.
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  if (status.ok()) return;
   PyErr_SetString(ExceptionFor(status.code()), std::string(status.message()).c_str());
   throw py::error_already_set();
 }

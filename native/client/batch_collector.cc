@@ -269,6 +269,7 @@ absl::Status BatchCollector::OpenStream() {
                                        options_.table, options_.limits.rate_limiter_timeout));
   base::MutexLock lock(&mutex_);
   stream_ = std::move(stream);
+  retry_.Opened();
   if (cancelled_) stream_->Cancel();
   return absl::OkStatus();
 }

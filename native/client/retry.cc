@@ -1,6 +1,7 @@
 #include "native/client/retry.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "native/base/interrupt.h"
@@ -10,9 +11,12 @@ namespace gear_reverb::client {
 
 absl::Status Retry::Recover(const absl::Status& status, absl::Time deadline) {
   constexpr absl::Duration kPause = absl::Milliseconds(50);
+  // A stream that lasts so long was one, though a limiter may have let nothing through.
+  constexpr absl::Duration kLasts = absl::Seconds(1);
 
-  if (!absl::IsUnavailable(status)) return status;
   const absl::Time now = absl::Now();
+  if (now - std::exchange(opened_, absl::InfiniteFuture()) >= kLasts) Succeeded();
+  if (!absl::IsUnavailable(status)) return status;
   failing_since_ = std::min(failing_since_, now);
   if (now - failing_since_ >= ConnectPatience()) return status;
   if (now >= deadline) return absl::DeadlineExceededError(status.message());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace gear_reverb::client {
@@ -10,12 +11,15 @@ namespace gear_reverb::client {
 class Retry {
  public:
   // OK, after a moment, if another try is worth it: `status` is UNAVAILABLE, and has been for less
-  // than ConnectPatience() since the last success. Otherwise `status`; DEADLINE_EXCEEDED by
-  // `deadline`; CANCELLED when the host program interrupts.
+  // than ConnectPatience() since the last success, or a stream that lasted. Otherwise `status`;
+  // DEADLINE_EXCEEDED by `deadline`; CANCELLED when the host program interrupts.
   absl::Status Recover(const absl::Status& status, absl::Time deadline);
   void Succeeded() { failing_since_ = absl::InfiniteFuture(); }
+  // A stream was opened; the next Recover is about its end.
+  void Opened() { opened_ = absl::Now(); }
 
  private:
+  absl::Time opened_ = absl::InfiniteFuture();
   absl::Time failing_since_ = absl::InfiniteFuture();
 };
 

@@ -25,6 +25,7 @@ absl::Status Sampler::OpenStream() {
   GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, source_());
   GR_ASSIGN_OR_RETURN(stream_,
                       connection->OpenSampleStream(options_.table, options_.rate_limiter_timeout));
+  retry_.Opened();
   in_flight_ = 0;
   return absl::OkStatus();
 }

@@ -59,7 +59,7 @@ class Dispatcher final : public grpc::CallbackGenericService {
 
 class GrpcServer::Impl {
  public:
-  explicit Impl(ServicePtr service) : service_(std::move(service)), dispatcher_(service_) {}
+  explicit Impl(ServicePtr service) : service_(std::move(service)) {}
 
   ~Impl() { Stop(); }
 
@@ -70,25 +70,26 @@ class GrpcServer::Impl {
     if (options.shared_memory) {
       // Without it clients use gRPC.
       auto shm_server = ShmServer::Start(service_);
-      if (shm_server.ok()) {
-        shm_server_ = *std::move(shm_server);
-        dispatcher_.OfferSharedMemory(shm_server_->socket_name());
-      }
+      if (shm_server.ok()) shm_server_ = *std::move(shm_server);
     }
     // A machine without IPv6 has only the second.
     const std::vector<std::string> addresses = options.bind_address.empty()
                                                    ? std::vector<std::string>{"[::]", "0.0.0.0"}
                                                    : std::vector<std::string>{options.bind_address};
     for (const std::string& address : addresses) {
+      // gRPC takes one for one try.
+      dispatcher_ = std::make_unique<Dispatcher>(service_);
+      if (shm_server_ != nullptr) dispatcher_->OfferSharedMemory(shm_server_->socket_name());
       grpc::ServerBuilder builder;
       builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
       builder.SetMaxReceiveMessageSize(-1);
       builder.SetMaxSendMessageSize(-1);
       builder.AddListeningPort(absl::StrCat(address, ":", options.port),
                                grpc::InsecureServerCredentials(), &port_);
-      builder.RegisterCallbackGenericService(&dispatcher_);
+      builder.RegisterCallbackGenericService(dispatcher_.get());
       server_ = builder.BuildAndStart();
       if (server_ != nullptr && port_ != 0) return absl::OkStatus();
+      server_ = nullptr;
     }
     return absl::UnavailableError(absl::StrCat("Cannot listen on port ", options.port, " of ",
                                                addresses[0], ": is it in use by another server?"));
@@ -103,10 +104,11 @@ class GrpcServer::Impl {
       }
       stopping_ = true;
     }
-    service_->Stop();
+    // If it never began its tables may be another server's, which has the port.
+    if (server_ != nullptr) service_->Stop();
     if (shm_server_ != nullptr) shm_server_->Stop();
-    dispatcher_.Drain();
     if (server_ != nullptr) {
+      dispatcher_->Drain();
       // At once: an idle client may never look at its connection and see that it should go.
       server_->Shutdown(absl::ToChronoTime(absl::Now()));
       server_->Wait();
@@ -126,7 +128,7 @@ class GrpcServer::Impl {
 
  private:
   const ServicePtr service_;
-  Dispatcher dispatcher_;
+  std::unique_ptr<Dispatcher> dispatcher_;  // Of the server.
   std::unique_ptr<ShmServer> shm_server_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;

@@ -145,8 +145,8 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
 
 grpc::ServerGenericBidiReactor* NewInsertReactor(ServicePtr service, OpenCalls* calls) {
   auto reactor = std::make_shared<InsertReactor>(std::move(service), calls);
-  calls->AddStream(reactor);
   reactor->Start();
+  calls->AddStream(reactor);
   return reactor.get();
 }
 

@@ -27,20 +27,25 @@ class OpenCalls {
     return Ticket(this, [](OpenCalls* calls) { calls->Leave(); });
   }
 
-  // Streams may be idle for ever: they are ended rather than awaited.
-  void AddStream(std::weak_ptr<OpenStream> stream) {
-    base::MutexLock lock(&mutex_);
-    if (streams_.size() >= prune_at_) {
-      std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
-      prune_at_ = 2 * streams_.size() + 16;
+  // Streams may be idle for ever: they are ended rather than awaited, also those to come.
+  void AddStream(const std::shared_ptr<OpenStream>& stream) {
+    {
+      base::MutexLock lock(&mutex_);
+      if (streams_.size() >= prune_at_) {
+        std::erase_if(streams_, [](const auto& weak) { return weak.expired(); });
+        prune_at_ = 2 * streams_.size() + 16;
+      }
+      streams_.push_back(stream);
+      if (!ending_) return;
     }
-    streams_.push_back(std::move(stream));
+    stream->EndForStop();
   }
 
   void EndStreams() {
     std::vector<std::weak_ptr<OpenStream>> streams;
     {
       base::MutexLock lock(&mutex_);
+      ending_ = true;
       streams.swap(streams_);
     }
     for (const auto& weak : streams) {
@@ -65,6 +70,7 @@ class OpenCalls {
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::weak_ptr<OpenStream>> streams_ ABSL_GUARDED_BY(mutex_);
   size_t prune_at_ ABSL_GUARDED_BY(mutex_) = 16;
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gear_reverb::server

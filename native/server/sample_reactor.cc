@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -153,7 +154,11 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
     if (!samples.ok()) return End(service_->Explain(samples.status()));
     request_.num_samples -= samples->size();
     ResponsePacker packer(compression_);
-    for (const table::SampledItem& sample : *samples) packer.Add(sample, request_.table);
+    try {
+      for (const table::SampledItem& sample : *samples) packer.Add(sample, request_.table);
+    } catch (const std::bad_alloc&) {  // Others whom this thread serves next are still served.
+      return End(absl::ResourceExhaustedError("The server is out of memory."));
+    }
     {
       base::MutexLock lock(&mutex_);
       ++draws_;  // The wait is over.
@@ -215,8 +220,8 @@ class SampleReactor final : public grpc::ServerGenericBidiReactor,
 
 grpc::ServerGenericBidiReactor* NewSampleReactor(ServicePtr service, OpenCalls* calls, bool near) {
   auto reactor = std::make_shared<SampleReactor>(std::move(service), calls, near);
-  calls->AddStream(reactor);
   reactor->Start();
+  calls->AddStream(reactor);
   return reactor.get();
 }
 

@@ -1,5 +1,6 @@
 #include "native/writer/chunk_builder.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -7,14 +8,26 @@
 #include "native/storage/trajectory.h"
 
 namespace gear_reverb::writer {
+namespace {
+
+int64_t StepsThatFit(absl::Span<const tensor::TensorView> step, int64_t max_steps) {
+  for (const tensor::TensorView& view : step) {
+    if (view.dtype == tensor::DType::kString || view.data.empty()) continue;
+    const auto bytes = static_cast<int64_t>(view.data.size());
+    max_steps = std::min(max_steps, std::max<int64_t>(ColumnBuffer::kMaxBytes / bytes, 1));
+  }
+  return max_steps;
+}
+
+}  // namespace
 
 ChunkBuilder::ChunkBuilder(uint64_t key, uint64_t episode_id, int64_t max_steps,
                            absl::Span<const tensor::TensorView> step)
-    : key_(key), max_steps_(max_steps) {
+    : key_(key), max_steps_(StepsThatFit(step, max_steps)) {
   range_.episode_id = episode_id;
   columns_.reserve(step.size());
   for (const tensor::TensorView& view : step) {
-    columns_.emplace_back(view.dtype, view.shape, max_steps);
+    columns_.emplace_back(view.dtype, view.shape, max_steps_);
   }
 }
 
@@ -35,7 +48,11 @@ void ChunkBuilder::Append(absl::Span<const tensor::TensorView> step, int32_t ind
 }
 
 absl::Status ChunkBuilder::Finish() {
-  if (chunk_ != nullptr || steps_ == 0) return absl::OkStatus();
+  if (chunk_ == nullptr && steps_ > 0 && failed_.ok()) failed_ = Make();
+  return failed_;
+}
+
+absl::Status ChunkBuilder::Make() {
   std::vector<storage::ChunkColumn> columns;
   columns.reserve(columns_.size());
   for (ColumnBuffer& buffer : columns_) {
@@ -46,7 +63,8 @@ absl::Status ChunkBuilder::Finish() {
   return absl::OkStatus();
 }
 
-TensorCopy ChunkBuilder::Read(int64_t column, int64_t step) const {
+absl::StatusOr<TensorCopy> ChunkBuilder::Read(int64_t column, int64_t step) const {
+  GR_RETURN_IF_ERROR(failed_);
   if (chunk_ == nullptr) return columns_[column].Read(step);
   const storage::ChunkSlice slice{chunk_, static_cast<int32_t>(step), 1,
                                   static_cast<int32_t>(column)};

@@ -6,6 +6,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "native/storage/chunk.h"
 #include "native/writer/column_buffer.h"
@@ -26,8 +27,8 @@ class ChunkBuilder {
   // After Reserve(step). `index` is the step's number in the episode, larger than all before.
   void Append(absl::Span<const tensor::TensorView> step, int32_t index);
 
-  // Makes the chunk; nothing can be appended afterwards. Does nothing the second time, or where
-  // there is no step.
+  // Makes the chunk; nothing can be appended afterwards. Does nothing the second time (but for
+  // saying the same error), or where there is no step.
   absl::Status Finish();
 
   bool full() const { return steps_ == max_steps_; }
@@ -37,16 +38,19 @@ class ChunkBuilder {
 
   int64_t num_columns() const { return static_cast<int64_t>(columns_.size()); }
   const ColumnBuffer& column(int64_t column) const { return columns_[column]; }
-  // A copy of one step of a column, finished or not.
-  TensorCopy Read(int64_t column, int64_t step) const;
+  // A copy of one step of a column, finished or not; what Finish said if that was an error.
+  absl::StatusOr<TensorCopy> Read(int64_t column, int64_t step) const;
 
  private:
   const uint64_t key_;
-  const int64_t max_steps_;
+  absl::Status Make();
+
+  const int64_t max_steps_;  // No more than a column's bytes allow.
   int64_t steps_ = 0;
   storage::SequenceRange range_;
   absl::InlinedVector<ColumnBuffer, 1> columns_;
   storage::ChunkPtr chunk_;
+  absl::Status failed_;  // Once it is not OK the columns are gone.
 };
 
 }  // namespace gear_reverb::writer

@@ -44,6 +44,10 @@ ColumnBuffer::ColumnBuffer(tensor::DType dtype, tensor::Shape step_shape, int64_
       step_bytes_(step_elements_ * static_cast<int64_t>(tensor::ByteSize(dtype))) {}
 
 absl::Status ColumnBuffer::Reserve(const tensor::TensorView& step) {
+  if (step_bytes_ > kMaxBytes) {
+    return base::InvalidArgument("A step of ", step_bytes_, " bytes is too large: a column of a ",
+                                 "chunk takes 2^32 - 1.");
+  }
   if (!strings()) return steps_ < capacity_ ? absl::OkStatus() : GrowDense();
   const size_t elements = ends_.size() + step_elements_;
   if (elements > ends_.capacity()) ends_.reserve(std::max(elements, 2 * ends_.capacity()));

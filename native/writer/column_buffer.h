@@ -32,11 +32,14 @@ absl::Status CheckTensor(const tensor::TensorView& view);
 // are packed when the chunk is finished.
 class ColumnBuffer {
  public:
+  static constexpr int64_t kMaxBytes = UINT32_MAX;  // As a chunk has it.
+
   // `step_shape` has no axis for time. At most `max_steps` steps will be appended.
   ColumnBuffer(tensor::DType dtype, tensor::Shape step_shape, int64_t max_steps);
 
   // Makes room for one more step, which is a checked tensor of this dtype and shape.
-  // RESOURCE_EXHAUSTED where there is no memory; the content is unchanged either way.
+  // RESOURCE_EXHAUSTED where there is no memory, INVALID_ARGUMENT for a step of more than
+  // kMaxBytes; the content is unchanged either way.
   absl::Status Reserve(const tensor::TensorView& step);
   // After Reserve(step).
   void Append(const tensor::TensorView& step);

@@ -69,13 +69,18 @@ void ItemSender::OpenStream(InsertStreamFactory& factory) {
     opened_ = absl::Now();
     ++connection_changes_;
   }
-  stream_ = factory.OpenInsertStream(
-      {.on_confirmed = [this](absl::Span<const uint64_t> keys) { OnConfirmed(keys); },
-       .on_ended = [this](absl::Status status) { OnEnded(status); }});
+  try {
+    stream_ = factory.OpenInsertStream(
+        {.on_confirmed = [this](absl::Span<const uint64_t> keys) { OnConfirmed(keys); },
+         .on_ended = [this](absl::Status status) { OnEnded(status); }});
+  } catch (const std::exception& error) {  // The system has no thread, or no memory, for it.
+    OnEnded(absl::UnavailableError(absl::StrCat("There is no stream: ", error.what())));
+  }
 }
 
 void ItemSender::SendNow(const InFlight& item, const KeyCounts& later) {
-  // An error means that the stream has ended: OnEnded learns why, and the item is in flight.
+  // Without one, or after an error, OnEnded has learnt why, or will, and the item is in flight.
+  if (stream_ == nullptr) return;
   stream_->Send(item.item, held_.KeepWith(item.uses, later)).IgnoreError();
 }
 
