@@ -17,6 +17,8 @@ from gear_reverb.batch_sampler import (
 )
 from gear_reverb.fixed_batch_sampler import FixedBatchSampler
 
+_MOST_MILLISECONDS = 2**53  # What a float holds exactly; 285,000 years.
+
 
 class ArrayCalls:
     """The part of `Client` whose calls take and give arrays of many items."""
@@ -58,12 +60,13 @@ class ArrayCalls:
             are the first.
         """
         columns, size = _insert_batch.stacked_columns(data, "items")
+        timeout_ms = milliseconds(timeout)
         return pybind.insert_batch(
             self._client,
             table,
             columns,
             _insert_batch.priorities_of(priorities, size),
-            -1 if timeout is None else max(0, math.ceil(timeout * 1000)),
+            -1 if timeout_ms is None else timeout_ms,
         )
 
     def batch_sampler(
@@ -240,6 +243,19 @@ class ArrayCalls:
           As for `mutate_priorities`.
         """
         self.mutate_priorities(table, updates=(keys, priorities))
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """A time limit as the core takes it, at least 0; None, like infinity, is none.
+
+    Raises:
+      ValueError: If it is not a number.
+    """
+    if seconds is None or seconds == math.inf:
+        return None
+    if math.isnan(seconds):
+        raise ValueError(f"timeout ({seconds}) is not a number of seconds")
+    return math.ceil(min(max(0, seconds) * 1000, _MOST_MILLISECONDS))
 
 
 def _seconds(timeout: float | None) -> None:

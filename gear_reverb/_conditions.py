@@ -1,5 +1,6 @@
 """When a StructuredWriter makes items, and with which priority."""
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -27,9 +28,12 @@ class _ConditionBuilder:
         return condition
 
     def __mod__(self, cmp: int) -> "_ConditionBuilder":
-        return _ConditionBuilder(self._complete(mod_eq=ConditionProto.ModuloEq(mod=cmp)))
+        return _ConditionBuilder(
+            self._complete(mod_eq=ConditionProto.ModuloEq(mod=operator.index(cmp)))
+        )
 
     def __eq__(self, cmp: int) -> ConditionProto:  # type: ignore[override]
+        cmp = operator.index(cmp)
         if modulus := self._incomplete_condition.mod_eq.mod:
             return self._complete(mod_eq=ConditionProto.ModuloEq(mod=modulus, eq=cmp))
         return self._complete(eq=cmp)
@@ -40,13 +44,13 @@ class _ConditionBuilder:
         return condition
 
     def __ge__(self, cmp: int) -> ConditionProto:
-        return self._complete(ge=cmp)
+        return self._complete(ge=operator.index(cmp))
 
     def __gt__(self, cmp: int) -> ConditionProto:
         return self._complete(ge=cmp + 1)
 
     def __lt__(self, cmp: int) -> ConditionProto:
-        return self._complete(ge=cmp, inverse=True)
+        return self._complete(ge=operator.index(cmp), inverse=True)
 
     def __le__(self, cmp: int) -> ConditionProto:
         return self._complete(ge=cmp + 1, inverse=True)

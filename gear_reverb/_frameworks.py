@@ -147,6 +147,8 @@ def _tensorflow() -> Converter:
             return tf.constant(array, tf.string)
         if array.size == 0:
             return tf.zeros(array.shape, array.dtype)
+        if array.dtype.name.startswith("float8"):
+            return tf.constant(array)  # A copy; TensorFlow has no bitcast to these.
         if array.dtype.name not in _CARRIERS:
             return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
         view = array.view(_CARRIERS[array.dtype.name])

@@ -4,10 +4,11 @@ What is done once per step or item lies in the core: the log of steps, the commo
 history (`ColumnView`), and what a column holds (`ColumnSteps`).
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Optional
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
+import tree
 
 from gear_reverb import _native
 
@@ -34,6 +35,9 @@ class ColumnHistory(_native.ColumnView):
     def __len__(self) -> int:
         """Steps since the episode began."""
         return len(self._log)
+
+    def __reversed__(self) -> Iterator[Optional["pybind.WeakCellRef"]]:
+        return reversed(list(self))
 
     def __iter__(self) -> Iterator[Optional["pybind.WeakCellRef"]]:
         return iter([self._at(index) for index in range(len(self._log))])
@@ -194,3 +198,20 @@ def _raise_none(references: list, path: tuple | None) -> None:
         "TrajectoryColumns cannot contain any None data references: "
         f"TrajectoryColumn at path {path} got {references}."
     )
+
+
+def copier(nest: Any) -> Callable[[], Any]:
+    """A function that copies a nest of histories; as little of it as can be changed."""
+    if _is_constant(nest):
+        return lambda: nest
+    if type(nest) in (dict, list) and all(
+        _is_constant(part) for part in (nest.values() if type(nest) is dict else nest)
+    ):
+        return nest.copy
+    return lambda: tree.map_structure(lambda history: history, nest)
+
+
+def _is_constant(nest: Any) -> bool:
+    if isinstance(nest, tuple):
+        return all(map(_is_constant, nest))
+    return isinstance(nest, ColumnHistory)

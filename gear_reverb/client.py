@@ -1,6 +1,5 @@
 """Clients: write to, sample from and administer the tables of a server."""
 
-import math
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +7,7 @@ import numpy as np
 import tree
 
 from gear_reverb import errors, pybind, replay_sample, reverb_types
-from gear_reverb._array_calls import ArrayCalls
+from gear_reverb._array_calls import ArrayCalls, milliseconds
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
 
@@ -79,8 +78,9 @@ class Client(ArrayCalls):
         """
         if not priorities:
             raise ValueError("priorities must contain at least one item")
-        if timeout is not None:
-            self._insert_with_timeout(data, priorities, _milliseconds(timeout))
+        timeout_ms = milliseconds(timeout)
+        if timeout_ms is not None:
+            self._insert_with_timeout(data, priorities, max(1, timeout_ms))
             return
         with self.writer(max_sequence_length=1) as writer:
             writer.append(data)
@@ -176,7 +176,8 @@ class Client(ArrayCalls):
           DeadlineExceededError: If the time is up.
         """
         signature = self._structure_of_table(table) if unpack_as_table_signature else None
-        timeout_ms = -1 if timeout is None else max(1, _milliseconds(timeout))
+        timeout_ms = milliseconds(timeout)
+        timeout_ms = -1 if timeout_ms is None else max(1, timeout_ms)
         sampler = self._client.NewSampler(table, num_samples, 1, timeout_ms)
         try:
             for _ in range(num_samples):
@@ -312,7 +313,7 @@ class Client(ArrayCalls):
         return writer
 
     def _serialized_table_infos(self, timeout: float | None) -> list[bytes]:
-        timeout_ms = 0 if timeout is None else _milliseconds(timeout)
+        timeout_ms = milliseconds(timeout) or 0
         try:
             return self._client.ServerInfo(timeout_ms)
         except errors.DeadlineExceededError as error:
@@ -341,10 +342,6 @@ def _as_sample(values: list, signature: Any) -> replay_sample.ReplaySample:
     return replay_sample.ReplaySample(info=info, data=data)
 
 
-def _milliseconds(seconds: float) -> int:
-    return math.ceil(seconds * 1000)
-
-
 def _keys(keys: Any) -> np.ndarray:
     """Keys as u64[n]."""
     array = keys if isinstance(keys, np.ndarray) else np.array(list(keys), dtype=object)
@@ -354,7 +351,7 @@ def _keys(keys: Any) -> np.ndarray:
                 raise TypeError(f"Keys are integers, got {key!r}")
             if not 0 <= key < 2**64:
                 raise ValueError(f"Keys are in [0, 2**64), got {key}")
-    elif array.dtype.kind not in "iu":
+    elif array.size and array.dtype.kind not in "iu":
         raise TypeError(f"Keys are integers, got an array of {array.dtype}")
     elif array.dtype.kind == "i" and array.size and array.min() < 0:
         raise ValueError(f"Keys are in [0, 2**64), got {array.min()}")

@@ -13,6 +13,8 @@ import logging
 import math
 import sys
 
+import numpy as np
+
 from gear_reverb import pybind
 
 _logger = logging.getLogger(__name__)
@@ -107,8 +109,8 @@ class SampleToInsertRatio(RateLimiter):
             the buffer is so small, or so high, that the table would come to a halt.
         """
         balance = samples_per_insert * min_size_to_sample
-        if isinstance(error_buffer, (tuple, list)):
-            min_diff, max_diff = error_buffer
+        if np.ndim(error_buffer) > 0:
+            min_diff, max_diff = map(float, error_buffer)
             width = max_diff - min_diff
         else:
             min_diff, max_diff = balance - error_buffer, balance + error_buffer

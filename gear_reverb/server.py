@@ -192,7 +192,7 @@ class Table:
         def pick(given: Any, own: Any) -> Any:
             return own if given is None else given
 
-        return type(self)(
+        return Table(
             name=pick(name, self.name),
             sampler=pick(sampler, self._sampler),
             remover=pick(remover, self._remover),

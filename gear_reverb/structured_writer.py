@@ -22,6 +22,7 @@ import atexit
 import logging
 import os
 import re
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NewType
@@ -179,7 +180,7 @@ class StructuredWriter:
 
 
 def flush_at_exit(writer: StructuredWriter) -> None:
-    """Has the writer flushed before the interpreter shuts down, for at most 10 seconds.
+    """Has the writer flushed before the interpreter shuts down, all of them in at most 10 seconds.
 
     By the time that the interpreter destroys what is left, calls can no longer wait.
     """
@@ -191,11 +192,12 @@ _flushed_at_exit: "weakref.WeakKeyDictionary[StructuredWriter, int]" = weakref.W
 
 @atexit.register
 def _flush_all() -> None:
+    end = time.monotonic() + _LAST_FLUSH_MS / 1000
     for writer, process in list(_flushed_at_exit.items()):
         if process != os.getpid():  # A forked child has the object, but not the connection.
             continue
         try:
-            writer.flush(timeout_ms=_LAST_FLUSH_MS)
+            writer.flush(timeout_ms=max(0, int(1000 * (end - time.monotonic()))))
         except Exception as error:
             _logger.warning("Not all items of a StructuredWriter were inserted at exit: %s", error)
 

@@ -9,7 +9,7 @@ import tree
 
 from gear_reverb import _insert_batch, _native, errors, pybind
 from gear_reverb._columns import ColumnMap, compile_flatten
-from gear_reverb._history import ColumnHistory, TrajectoryColumn
+from gear_reverb._history import ColumnHistory, TrajectoryColumn, copier
 
 __all__ = ["TrajectoryColumn", "TrajectoryWriter"]
 
@@ -45,7 +45,7 @@ class TrajectoryWriter:
         self._columns = ColumnMap()
         self._log = _native.StepLog(TrajectoryColumn)
         self._width = 0  # Columns that the log and the core's writer know of.
-        self._history: Any = None
+        self._copy_of_history: Callable[[], Any] = dict
         self._has_appended = False
         self._step_is_open = False  # Whether the last append was a partial one.
         self._closed = False
@@ -81,7 +81,7 @@ class TrajectoryWriter:
             raise RuntimeError(
                 "history cannot be accessed before `append` is called at least once."
             )
-        return self._history
+        return self._copy_of_history()
 
     @property
     def episode_steps(self) -> int:
@@ -286,9 +286,11 @@ class TrajectoryWriter:
         self._width = len(columns.paths)
         self._log.capacity = self._writer.max_num_keep_alive_refs
         self._log.widen(self._width)
-        self._history = tree.map_structure_with_path(
+        history = tree.map_structure_with_path(
             lambda path, _: ColumnHistory(self._log, columns.column(path), path), columns.structure
         )
+        # The caller may change its containers.
+        self._copy_of_history = copier(history)
 
     def _check_not_set(self, row: list) -> None:
         last = len(self._log) - 1

@@ -378,3 +378,8 @@ def test_a_checkpoint_is_restored(serve, tmp_path):
 
 def test_the_default_checkpointer_stores_somewhere(serve):
     assert serve().checkpoint()
+
+
+def test_no_keys_may_be_of_any_dtype(client):
+    client.mutate_priorities("q", deletes=np.array([]))
+    client.update_priorities("q", np.array([]), np.array([]))

@@ -180,3 +180,27 @@ def test_expired_steps_have_no_data(history):
     next(iter(column)).expired = True
     with pytest.raises(RuntimeError, match="expired"):
         column.numpy()
+
+
+@pytest.mark.parametrize("step", [{"a": 1, "b": 2}, [1, 2], {"a": (1, [2])}, (1, (2, 3)), 7])
+def test_a_history_is_the_callers_own(client, step):
+    """What is done to its containers is not seen by the next one."""
+    with client.trajectory_writer(2) as writer:
+        for _ in range(2):
+            writer.append(step)
+        history = writer.history
+        tree.assert_same_structure(history, step)
+        flat = [(path, len(leaf)) for path, leaf in tree.flatten_with_path(history)]
+        if isinstance(history, (dict, list)):
+            history.clear()
+        if "a" in (step if isinstance(step, dict) else ()) and isinstance(step["a"], tuple):
+            writer.history["a"][1].clear()
+        again = tree.flatten_with_path(writer.history)
+        assert [(path, len(leaf)) for path, leaf in again] == flat
+
+
+def test_a_column_can_be_read_from_its_end(client):
+    with client.trajectory_writer(3) as writer:
+        for i in range(3):
+            writer.append([i])
+        assert [ref.numpy() for ref in reversed(writer.history[0])] == [2, 1, 0]

@@ -115,3 +115,14 @@ def test_extensions_are_built_for_their_table():
     assert names == ["a", "b"]
     with pytest.raises(TypeError, match="abstract"):
         gear_reverb.server.TableExtensionBase()
+
+
+def test_a_table_of_another_class_is_replaced_by_a_plain_one():
+    class Named(gear_reverb.Table):
+        def __init__(self, name):
+            super().__init__(
+                name, selectors.Fifo(), selectors.Fifo(), 5, gear_reverb.rate_limiters.MinSize(1)
+            )
+
+    other = Named("a").replace(name="b")
+    assert (type(other), other.name, other.info.max_size) == (gear_reverb.Table, "b", 5)

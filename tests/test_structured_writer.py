@@ -209,3 +209,10 @@ def test_the_dataset_needs_tensorflow_only_when_it_is_used():
         [sys.executable, "-c", program], check=True, capture_output=True, text=True
     )
     assert output.stdout.strip() == "needs TensorFlow"
+
+
+def test_conditions_are_of_integers():
+    left = structured.Condition.step_index()
+    for condition in (lambda: left % None, lambda: left == None, lambda: left >= "1"):  # noqa: E711
+        with pytest.raises(TypeError):
+            condition()

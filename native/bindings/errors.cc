@@ -1,5 +1,6 @@
 #include "native/bindings/errors.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
 #include <string>
@@ -49,7 +50,11 @@ PyObject* ExceptionFor(absl::StatusCode code) {
 
 ReleaseGil::~ReleaseGil() {
   while (Finalizing() && !OnMainThread()) pause();
-  PyEval_RestoreThread(state_);
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (abi::__forced_unwind&) {  // The shutdown began meanwhile.
+    while (true) pause();
+  }
 }
 
 void ThrowIfError(const absl::Status& status) {

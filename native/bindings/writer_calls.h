@@ -1,6 +1,7 @@
 // What the calls of both writers share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,10 +14,10 @@ namespace gear_reverb::bindings {
 // Below this a step is copied faster than the GIL is released and taken again.
 inline constexpr size_t kReleaseGilFromBytes = size_t{64} << 10;
 
-// None, and whatever is not positive, means no deadline.
+// None means no deadline; whatever is not positive, now.
 inline absl::Time DeadlineOf(std::optional<int64_t> timeout_ms) {
-  if (!timeout_ms.has_value() || *timeout_ms <= 0) return absl::InfiniteFuture();
-  return absl::Now() + absl::Milliseconds(*timeout_ms);
+  if (!timeout_ms.has_value()) return absl::InfiniteFuture();
+  return absl::Now() + absl::Milliseconds(std::max<int64_t>(*timeout_ms, 0));
 }
 
 }  // namespace gear_reverb::bindings

@@ -165,7 +165,9 @@ void DefineTrajectoryWriter(py::module_& module) {
       .def(
           "Flush",
           [](TrajectoryWriter& self, int64_t ignore_last_num_items, int64_t timeout_ms) {
-            const absl::Time deadline = DeadlineOf(timeout_ms);
+            // As Reverb has it here, and only here.
+            const absl::Time deadline =
+                timeout_ms > 0 ? DeadlineOf(timeout_ms) : absl::InfiniteFuture();
             WithoutGil([&] { return self.Flush(ignore_last_num_items, deadline); });
           },
           py::arg("ignore_last_num_items"), py::arg("timeout_ms"))
