@@ -306,7 +306,7 @@ def main() -> int:
     report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device")
     report.step("selection", selections, selector)
     report.step("end to end", gpu_batches.end_to_end, options.device, frameworks[0])
-    report.step("the device at the end", held.device_stats)
+    report.values["the device at the end"] = held.device_stats()
     held.close()
     server.stop()
     report.write()

@@ -1,4 +1,4 @@
-"""Limits that are over, and those that are none, mean the same in every call that takes one."""
+"""Limits that are over, and those that are none, in calls that insert and sample items."""
 
 import math
 

@@ -194,11 +194,7 @@ bool Socket::WaitWritable(absl::Duration timeout) const {
 }
 
 bool Socket::PeerIsThere() const {
-  pollfd entry{fd_.get(), POLLRDHUP, 0};
-  while (true) {
-    const int ready = poll(&entry, 1, 0);
-    if (ready >= 0 || errno != EINTR) return ready == 0;
-  }
+  return !Wait(fd_.get(), POLLRDHUP, absl::ZeroDuration());
 }
 
 void Socket::Shutdown() const { shutdown(fd_.get(), SHUT_RDWR); }

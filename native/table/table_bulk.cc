@@ -25,7 +25,7 @@ absl::StatusOr<int64_t> TableCore::InsertMany(absl::Span<Item> items, absl::Time
     // Then nothing below is short of memory half-way.
     slots_.reserve(items.size());
     priorities_.reserve(items.size());
-    changes->removed.reserve(changes->removed.size() + items.size());
+    if (room <= 0) changes->removed.reserve(changes->removed.size() + items.size());
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("There is no memory left to insert items.");
   }
