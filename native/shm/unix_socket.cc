@@ -193,9 +193,7 @@ bool Socket::WaitWritable(absl::Duration timeout) const {
   return Wait(fd_.get(), POLLOUT, timeout);
 }
 
-bool Socket::PeerIsThere() const {
-  return !Wait(fd_.get(), POLLRDHUP, absl::ZeroDuration());
-}
+bool Socket::PeerIsThere() const { return !Wait(fd_.get(), POLLRDHUP, absl::ZeroDuration()); }
 
 void Socket::Shutdown() const { shutdown(fd_.get(), SHUT_RDWR); }
 
