@@ -1,4 +1,4 @@
-"""Batches that are larger than they may be: refused before they take memory, and not to be waited for."""
+"""Batches that are too large: refused before they take memory, and interrupted where they are not."""
 
 import os
 import signal
