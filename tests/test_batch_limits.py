@@ -1,4 +1,4 @@
-"""Batches that are too large: refused before they take memory, and interrupted where they are not."""
+"""Batches that are too large: refused before they take memory, or interrupted."""
 
 import os
 import signal
