@@ -124,6 +124,7 @@ TEST_F(StructuredWriterTest, TheEpisodeEndsEvenIfThereIsNoRoomForItsItems) {
       writer_->Append({value.view()}, /*partial=*/false, absl::InfinitePast())));
   EXPECT_TRUE(absl::IsDeadlineExceeded(writer_->EndEpisode(true, absl::InfinitePast())));
   EXPECT_EQ(server_->items().size(), 2);
+  server_->set_auto_confirm(true);
   server_->ConfirmAll();
   ASSERT_TRUE(writer_->EndEpisode(true, absl::InfiniteFuture()).ok());  // Of no steps.
   EXPECT_EQ(Items(), 2);
