@@ -20,7 +20,7 @@ def through_the_tier(device: str, out: str, copy_rate: float, draw: str) -> list
     for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
         if device == "cpu":  # To prove the steps.
             batch, items = batch // 16, items // 4
-        widths = [row_bytes for row_bytes, _ in WORKLOADS[name]]
+        widths = WORKLOADS[name].widths
         with tier_sampler(device, out, draw, batch, items, widths) as (sampler, tier):
             for _ in range(3):
                 next(sampler)

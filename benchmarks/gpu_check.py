@@ -20,16 +20,14 @@ from typing import Any, Literal
 
 import gpu_batches
 import gpu_draws
+import gpu_gathers
 import numpy as np
-from gpu_workloads import WORKLOADS
 
 import gear_reverb
 from gear_reverb import _native, cuda, rate_limiters, selectors
 
 SECONDS = 280  # No new measurement starts after so long.
 REPEATS = 7
-BATCHES = (32, 256, 1024)
-MOST_BYTES = 4 << 30  # Of one batch.
 
 
 class Report:
@@ -155,83 +153,6 @@ def ceilings(gpu: int) -> dict[str, float]:
     }
 
 
-def gathers(gpu: int, place: str, copy_rate: float) -> list[dict[str, Any]]:
-    """Each workload's columns one after another, by every way, against the copy's rate."""
-    results = []
-    for name, rows in WORKLOADS.items():
-        for batch in BATCHES:
-            total = batch * sum(row_bytes for row_bytes, _ in rows)
-            if total > MOST_BYTES:
-                continue
-            for way in ("lanes", "bulk", "engine"):
-                seconds = 0.0
-                for row_bytes, pieces in rows:
-                    rate = _native.cuda_measure_gather(
-                        gpu, way, place, batch, pieces, row_bytes // pieces, REPEATS
-                    )
-                    seconds += batch * row_bytes / rate
-                rate = total / seconds
-                results.append(
-                    {
-                        "workload": name,
-                        "batch": batch,
-                        "way": way,
-                        "bytes_per_second": rate,
-                        "of_copy": rate / copy_rate,
-                    }
-                )
-                print(
-                    f"   {name} B={batch:<5} {way:7} {rate / copy_rate:5.2f} of the copy",
-                    flush=True,
-                )
-    return results
-
-
-def index_select_pipeline(gpu: int) -> list[dict[str, Any]]:
-    """What a PyTorch user does: index_select of rows into pinned memory and one copy; or in HBM."""
-    results = []
-    for name, batch in (("W2", 256), ("W3", 32), ("W5", 256)):
-        row = WORKLOADS[name][0][0]
-        for place, theirs in index_select_rates(gpu, row, batch).items():
-            ours = max(
-                _native.cuda_measure_gather(gpu, way, place, batch, 4, row // 4, REPEATS)
-                for way in ("lanes", "bulk")
-            )
-            ratio = ours / theirs
-            results.append({"workload": name, "batch": batch, "place": place, "ratio": ratio})
-            print(f"   {name} B={batch} from {place}: {ratio:.2f} of index_select")
-    return results
-
-
-def index_select_rates(gpu: int, row: int, batch: int) -> dict[str, float]:
-    torch = importlib.import_module("torch")
-    count = max(batch, (2 << 30) // row)
-    pinned = torch.empty((batch, row), dtype=torch.uint8, pin_memory=True)
-    target = torch.empty((batch, row), dtype=torch.uint8, device=f"cuda:{gpu}")
-    on_gpu = torch.randint(0, 255, (count, row), dtype=torch.uint8, device=target.device)
-    index_on_gpu = torch.randint(0, count, (batch,), device=target.device)
-    rows, index = on_gpu.cpu(), index_on_gpu.cpu()
-
-    def from_host() -> None:
-        torch.index_select(rows, 0, index, out=pinned)
-        target.copy_(pinned, non_blocking=True)
-
-    def in_hbm() -> None:
-        torch.index_select(on_gpu, 0, index_on_gpu, out=target)
-
-    rates = {}
-    for place, work in (("host", from_host), ("device", in_hbm)):
-        times = []
-        for _ in range(REPEATS):
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            work()
-            torch.cuda.synchronize()
-            times.append(time.perf_counter() - start)
-        rates[place] = batch * row / sorted(times)[REPEATS // 2]
-    return rates
-
-
 def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:
     seed = int(np.random.default_rng().integers(1 << 32))
     differences = _native.cuda_check_selection(gpu, seed, 300_000)
@@ -298,14 +219,16 @@ def main() -> int:
         report.step("ceilings", ceilings, gpu)
         rates = report.values.get("ceilings", {})
         for place, rate in rates.items():
-            report.step(f"gather from {place}", gathers, gpu, place, rate)
-        report.step("index_select", index_select_pipeline, gpu)
+            report.step(f"gather from {place}", gpu_gathers.rates, gpu, place, rate)
+        report.step("index_select", gpu_gathers.against_index_select, gpu)
     copy_rate = rates.get("device", 0)
     tier = (options.device, frameworks[0], copy_rate)
     report.step("tier", gpu_batches.through_the_tier, *tier, "host")
     report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device")
     report.step("selection", selections, selector)
     report.step("end to end", gpu_batches.end_to_end, options.device, frameworks[0])
+    if on_gpu:
+        report.step("bars", gpu_gathers.bars, report.values)
     report.values["the device at the end"] = held.device_stats()
     held.close()
     server.stop()

@@ -1,10 +1,30 @@
 """The workloads that batches on a GPU are timed with."""
 
-# Rows of one trajectory: (bytes of a row, pieces it lies in). A column is a row.
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """Items of so many columns."""
+
+    columns: tuple[tuple[int, int], ...]  # (pieces, bytes of a piece in the longest items).
+    least: float = 1.0  # Items have so much of the longest ones' length, or more.
+
+    @property
+    def widths(self) -> list[int]:
+        """Bytes of each column of the longest items."""
+        return [pieces * piece_bytes for pieces, piece_bytes in self.columns]
+
+    @property
+    def mean_bytes(self) -> float:
+        """Of an item."""
+        return sum(self.widths) * (1 + self.least) / 2
+
+
 WORKLOADS = {
-    "W1": [(44_000, 4), (12_000, 4)],
-    "W2": [(384_000, 4), (4_000, 4)],
-    "W3": [(12_000_000, 4)],
-    "W4": [(2_176, 1), (2_176, 1), (544, 1)],  # Of the mean length, 544 tokens.
-    "W5": [(2_257_920, 4)],
+    "W1": Workload(((4, 11_000), (4, 3_000))),
+    "W2": Workload(((4, 96_000), (4, 1_000))),
+    "W3": Workload(((4, 3_000_000),)),
+    "W4": Workload(((1, 4_096), (1, 4_096), (1, 1_024)), least=1 / 16),  # 64 to 1024 tokens.
+    "W5": Workload(((4, 564_480),)),
 }

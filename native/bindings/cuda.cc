@@ -62,10 +62,13 @@ std::vector<std::string> SelfTest(int gpu, uint64_t seed, int rounds) {
   return WithoutGil([&] { return cuda::SelfTest(gpu, seed, rounds); });
 }
 
-double MeasureGather(int gpu, const std::string& way, const std::string& place, uint64_t rows,
-                     uint64_t pieces, uint64_t piece_bytes, int repeats) {
-  return WithoutGil(
-      [&] { return cuda::MeasureGather(gpu, way, place, rows, pieces, piece_bytes, repeats); });
+// `columns`: (pieces, bytes of a piece).
+double MeasureGather(int gpu, const std::string& way, const std::string& place, uint64_t items,
+                     const std::vector<std::pair<uint64_t, uint64_t>>& columns, double least,
+                     int repeats) {
+  cuda::GatherShape shape{items, {}, least};
+  for (const auto& [pieces, bytes] : columns) shape.columns.push_back({pieces, bytes});
+  return WithoutGil([&] { return cuda::MeasureGather(gpu, way, place, shape, repeats); });
 }
 
 double MeasureCopy(int gpu, const std::string& place, uint64_t bytes, int repeats) {
@@ -82,7 +85,7 @@ void DefineCuda(py::module_& module) {
   module.def("cuda_open_gpus", &OpenGpus);
   module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"), py::arg("rounds"));
   module.def("cuda_measure_gather", &MeasureGather, py::arg("gpu"), py::arg("way"),
-             py::arg("place"), py::arg("rows"), py::arg("pieces"), py::arg("piece_bytes"),
+             py::arg("place"), py::arg("items"), py::arg("columns"), py::arg("least"),
              py::arg("repeats"));
   module.def("cuda_measure_copy", &MeasureCopy, py::arg("gpu"), py::arg("place"), py::arg("bytes"),
              py::arg("repeats"));

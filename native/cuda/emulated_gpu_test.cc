@@ -118,7 +118,7 @@ TEST_F(EmulatedGpuTest, BeforeComputeCapabilityNineThereIsNoBulkKernel) {
   Machine machine;
   machine.major = 8;
   SetMachine(machine);
-  EXPECT_TRUE(absl::IsUnimplemented(MeasureGather(0, "bulk", "host", 1, 1, 64, 1).status()));
+  EXPECT_TRUE(absl::IsUnimplemented(MeasureGather(0, "bulk", "host", {1, {{1, 64}}}, 1).status()));
   EXPECT_EQ(SelfTest(0, 6, 1, false).value(), std::vector<std::string>());
 }
 
@@ -210,11 +210,13 @@ TEST_F(EmulatedGpuTest, MeasuresWhatItIsAskedFor) {
   for (const char* const place : {"host", "device"}) {
     EXPECT_GT(MeasureCopy(0, place, 1 << 20, 2).value(), 0);
     for (const char* const way : {"lanes", "bulk", "engine"}) {
-      EXPECT_GT(MeasureGather(0, way, place, 8, 2, 3000, 2).value(), 0) << way;
+      EXPECT_GT(MeasureGather(0, way, place, {8, {{2, 3000}, {1, 40}}, 0.3}, 2).value(), 0) << way;
     }
   }
-  EXPECT_TRUE(absl::IsInvalidArgument(MeasureGather(0, "magic", "host", 1, 1, 64, 1).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(MeasureGather(0, "lanes", "host", 0, 1, 64, 1).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(MeasureGather(0, "magic", "host", {1, {{1, 64}}}, 1).status()));
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(MeasureGather(0, "lanes", "host", {0, {{1, 64}}}, 1).status()));
 }
 
 }  // namespace

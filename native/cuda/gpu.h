@@ -24,12 +24,20 @@ std::vector<device::DeviceStats> StatsOfOpenGpus();
 absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds,
                                                   bool large = true);
 
-// Bytes per second of a gather of `rows` rows of `pieces` pieces of `piece_bytes` each, all rows at
-// random places, as a median of `repeats`: by "lanes", "bulk" or "engine", from the "host" (pinned)
-// or the "device".
+struct ColumnShape {
+  uint64_t pieces = 1;       // Of each row.
+  uint64_t piece_bytes = 0;  // Of each piece of the longest rows.
+};
+// Items whose columns are rows of one gather.
+struct GatherShape {
+  uint64_t items = 0;
+  std::vector<ColumnShape> columns;
+  double least = 1;  // Of the longest items' length, drawn for each item; in (0, 1].
+};
+// Bytes per second of one gather, all pieces at random places, as a median of `repeats`: by
+// "lanes", "bulk" or "engine", from the "host" (pinned) or the "device".
 absl::StatusOr<double> MeasureGather(int index, const std::string& way, const std::string& place,
-                                     uint64_t rows, uint64_t pieces, uint64_t piece_bytes,
-                                     int repeats);
+                                     const GatherShape& shape, int repeats);
 // Bytes per second of one large copy: "host" to device, or "device" to device, counting bytes once.
 absl::StatusOr<double> MeasureCopy(int index, const std::string& place, uint64_t bytes,
                                    int repeats);

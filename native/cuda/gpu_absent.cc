@@ -8,8 +8,8 @@ std::vector<device::DeviceStats> StatsOfOpenGpus() { return {}; }
 absl::StatusOr<std::vector<std::string>> SelfTest(int, uint64_t, int, bool) {
   return Availability();
 }
-absl::StatusOr<double> MeasureGather(int, const std::string&, const std::string&, uint64_t,
-                                     uint64_t, uint64_t, int) {
+absl::StatusOr<double> MeasureGather(int, const std::string&, const std::string&,
+                                     const GatherShape&, int) {
   return Availability();
 }
 absl::StatusOr<double> MeasureCopy(int, const std::string&, uint64_t, int) {

@@ -76,29 +76,51 @@ absl::StatusOr<MeasuredMemory> NewSources(Place place, uint64_t bytes, uint64_t 
   return made;
 }
 
+uint64_t RoundUp(uint64_t bytes) { return (bytes + 127) / 128 * 128; }
+
+absl::Status Check(const GatherShape& shape, int repeats) {
+  bool right = shape.items >= 1 && !shape.columns.empty() && repeats >= 1;
+  for (const ColumnShape& column : shape.columns) {
+    right = right && column.pieces >= 1 && column.piece_bytes >= 1;
+  }
+  if (right && shape.least > 0 && shape.least <= 1) return absl::OkStatus();
+  return base::InvalidArgument(
+      "There must be items, columns, pieces, piece_bytes and repeats, and least must be in (0, "
+      "1].");
+}
+
 }  // namespace
 
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
                                   const GatherBlocks& held) {
-  if (shape.rows < 1 || shape.pieces < 1 || shape.piece_bytes < 1 || repeats < 1) {
-    return base::InvalidArgument("rows, pieces, piece_bytes and repeats must be >= 1.");
+  GR_RETURN_IF_ERROR(Check(shape, repeats));
+  uint64_t slot_bytes = 0, item_bytes = 0, pieces = 0;
+  for (const ColumnShape& column : shape.columns) {
+    slot_bytes = std::max(slot_bytes, RoundUp(column.piece_bytes));
+    item_bytes += column.pieces * column.piece_bytes;
+    pieces = std::max(pieces, column.pieces);
   }
-  const uint64_t slot_bytes = (shape.piece_bytes + 127) / 128 * 128;
-  const uint64_t least = std::max(2 * kMeasuredBytes / slot_bytes, 2 * shape.pieces) * slot_bytes;
-  const uint64_t wanted = std::min(2 * shape.rows * shape.row_bytes(), kMostSourceBytes);
+  const uint64_t least = std::max(2 * kMeasuredBytes / slot_bytes, 2 * pieces) * slot_bytes;
+  const uint64_t wanted = std::min(2 * shape.items * item_bytes, kMostSourceBytes);
   GR_ASSIGN_OR_RETURN(const MeasuredMemory sources,
                       NewSources(place, std::max(wanted, least), least));
   const uint64_t slots = sources.bytes / slot_bytes;
   GatherPlan plan;
   std::mt19937_64 random(1);
-  const uint64_t row_room = (shape.row_bytes() + 127) / 128 * 128;
-  for (uint64_t row = 0; row < shape.rows; ++row) {
-    plan.AddRow(RowKind::kCopy, row * row_room, 0, shape.row_bytes());
-    for (uint64_t i = 0; i < shape.pieces; ++i) {
-      plan.AddPiece(sources.data + random() % slots * slot_bytes, shape.piece_bytes);
+  std::uniform_real_distribution<double> length(shape.least, 1);
+  uint64_t output_bytes = 0;
+  for (uint64_t item = 0; item < shape.items; ++item) {
+    const double part = shape.least < 1 ? length(random) : 1;
+    for (const ColumnShape& column : shape.columns) {
+      const auto bytes = std::max<uint64_t>(1, static_cast<uint64_t>(part * column.piece_bytes));
+      plan.AddRow(RowKind::kCopy, output_bytes, 0, column.pieces * bytes);
+      for (uint64_t i = 0; i < column.pieces; ++i) {
+        plan.AddPiece(sources.data + random() % slots * slot_bytes, bytes);
+      }
+      output_bytes += RoundUp(column.pieces * bytes);
     }
   }
-  GR_ASSIGN_OR_RETURN(const DeviceMemory output, NewDeviceMemory(shape.rows * row_room));
+  GR_ASSIGN_OR_RETURN(const DeviceMemory output, NewDeviceMemory(output_bytes));
   GR_ASSIGN_OR_RETURN(const PinnedMemory host_list, NewPinnedMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const DeviceMemory device_list, NewDeviceMemory(ListBytes(plan)));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
@@ -141,7 +163,7 @@ absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& h
   GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
                       MeasureLargeCopy(place, kMeasuredBytes, kRepeats));
   for (size_t i = 0; i < choices.classes.size(); ++i) {
-    const GatherShape shape{kMeasuredBytes / kPieceOfClass[i], 1, kPieceOfClass[i]};
+    const GatherShape shape{kMeasuredBytes / kPieceOfClass[i], {{1, kPieceOfClass[i]}}};
     device::ClassChoice& choice = choices.classes[i];
     for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;

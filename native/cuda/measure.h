@@ -6,18 +6,12 @@
 
 #include "absl/status/statusor.h"
 #include "native/cuda/gather.h"
+#include "native/cuda/gpu.h"
 #include "native/device/device.h"
 
 namespace gear_reverb::cuda {
 
 enum class Place { kPinnedHost, kDevice };
-
-struct GatherShape {
-  uint64_t rows = 0;
-  uint64_t pieces = 1;       // Of each row.
-  uint64_t piece_bytes = 0;  // Of each piece.
-  uint64_t row_bytes() const { return pieces * piece_bytes; }
-};
 
 // Of the current GPU, in bytes per second: payload, counted once. Rows lie at random places of 128
 // MiB and twice the batch, 1 GiB at most, so that caches help little; of less where there is not so

@@ -137,8 +137,7 @@ absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int 
 }
 
 absl::StatusOr<double> MeasureGather(int index, const std::string& way, const std::string& place,
-                                     uint64_t rows, uint64_t pieces, uint64_t piece_bytes,
-                                     int repeats) {
+                                     const GatherShape& shape, int repeats) {
   GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(index));
   const auto& device = static_cast<const GpuDevice&>(*gpu);
   GR_ASSIGN_OR_RETURN(const GatherWay chosen, WayOf(way));
@@ -147,8 +146,8 @@ absl::StatusOr<double> MeasureGather(int index, const std::string& way, const st
   }
   const CurrentGpu current(index);
   GR_RETURN_IF_ERROR(current.status());
-  return MeasureWay(chosen, place == "device" ? Place::kDevice : Place::kPinnedHost,
-                    {rows, pieces, piece_bytes}, repeats, device.blocks());
+  return MeasureWay(chosen, place == "device" ? Place::kDevice : Place::kPinnedHost, shape, repeats,
+                    device.blocks());
 }
 
 absl::StatusOr<double> MeasureCopy(int index, const std::string& place, uint64_t bytes,
