@@ -61,7 +61,8 @@ class ArrayCalls:
         """
         columns, size = _insert_batch.stacked_columns(data, "items")
         timeout_ms = milliseconds(timeout)
-        return pybind.insert_batch(
+        return _insert_batch.insert(
+            data,
             self._client,
             table,
             columns,
@@ -227,7 +228,7 @@ class ArrayCalls:
         if maker is None:
             maker = BatchMaker(lambda: self._structure_of_table(table), out)
             maker.prepare()
-        batch = maker(self._client.SampleBatch(table, batch_size, ragged, max_bytes, timeout, beta))
+        batch = maker(self._client.SampleBatch, table, batch_size, ragged, max_bytes, timeout, beta)
         self._batch_makers[table, out] = maker
         return batch
 

@@ -6,6 +6,7 @@ from typing import Any
 import tree
 
 from gear_reverb import pybind
+from gear_reverb._column_paths import paths_of, with_paths
 
 _logger = logging.getLogger(__name__)
 
@@ -42,10 +43,12 @@ class Writer:
           data: Nest of arrays, of the same structure in every step.
 
         Raises:
-          ValueError: If a dtype, shape or the number of leaves differs from the step before.
+          TypeError: If a leaf's dtype is none that can be stored.
+          ValueError: If a leaf is None, or a dtype, shape or the number of leaves differs from the
+            step before.
           RuntimeError: If the writer is closed.
         """
-        self._writer.Append(tree.flatten(data))
+        with_paths(self._writer.Append, lambda: paths_of(data), tree.flatten(data))
 
     def append_sequence(self, sequence: Any) -> None:
         """Appends several steps: the same as `append` for each index of the leading axis.
@@ -54,10 +57,10 @@ class Writer:
           sequence: Nest of arrays of shape `[steps, ...]`.
 
         Raises:
-          ValueError: As for `append`, or if leaves have different numbers of steps.
+          TypeError, ValueError: As for `append`, or if leaves have different numbers of steps.
           RuntimeError: If the writer is closed.
         """
-        self._writer.AppendSequence(tree.flatten(sequence))
+        with_paths(self._writer.AppendSequence, lambda: paths_of(sequence), tree.flatten(sequence))
 
     def create_item(self, table: str, num_timesteps: int, priority: float) -> None:
         """Creates an item of the last `num_timesteps` steps; it may be sent later. See `flush`.

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gear_reverb import _frameworks, pybind
+from gear_reverb._column_paths import paths_of, with_paths
 from gear_reverb.replay_sample import ReplayBatch, SampleInfo
 
 DEFAULT_MAX_BYTES = 1 << 32
@@ -42,7 +43,7 @@ class BatchSampler(Iterator[ReplayBatch]):
         if not self._make_batch.ready:
             self._make_batch.prepare()
         beta = self._beta() if callable(self._beta) else self._beta
-        return self._make_batch(self._native.Next(self._timeout, beta))
+        return self._make_batch(self._native.Next, self._timeout, beta)
 
     def __enter__(self) -> "BatchSampler":
         return self
@@ -79,6 +80,7 @@ class BatchMaker:
         """
         self._structure = structure
         self._unflatten: Callable[[list], Any] | None = None
+        self._paths: list[tuple] = []
         self._on_gpu = on_gpu
         self._convert = (_frameworks.gpu_converter if on_gpu else _frameworks.converter)(out)
 
@@ -89,11 +91,20 @@ class BatchMaker:
 
     def prepare(self) -> None:
         """Finds out the structure; to be called before the first batch is drawn."""
-        self._unflatten = compile_unflatten(self._structure())
+        structure = self._structure()
+        self._unflatten = compile_unflatten(structure)
+        self._paths = [] if structure is None else paths_of(structure)
 
-    def __call__(self, values: tuple) -> ReplayBatch:
-        """`values`: columns, and (info, lengths, mask, cu_seqlens, weights)."""
-        columns, (info, lengths, mask, cu_seqlens, weights) = values
+    def call(self, native: Callable[..., Any], *args: Any) -> Any:
+        """What the core's call gives; its errors name columns by their paths, where known."""
+        return with_paths(native, lambda: self._paths, *args)
+
+    def __call__(self, native: Callable[..., tuple], *args: Any) -> ReplayBatch:
+        """The batch that a call of the core gives.
+
+        That is columns, and (info, lengths, mask, cu_seqlens, weights).
+        """
+        columns, (info, lengths, mask, cu_seqlens, weights) = self.call(native, *args)
         convert = self._convert
         unflatten = self._unflatten
         if convert is not None:

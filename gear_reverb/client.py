@@ -321,12 +321,12 @@ class Client(ArrayCalls):
                 f"ServerInfo call did not complete within provided timeout of {timeout:g}s"
             ) from error
 
-    def _structure_of_table(self, table: str) -> Any:
-        """The table's signature, or None. Only its structure matters, so TensorFlow stays out."""
+    def _structure_of_table(self, table: str, timeout: float | None = None) -> Any:
+        """The table's signature, or None; of `TensorSpec`s, so that TensorFlow stays out."""
         from gear_reverb import _signature
         from gear_reverb.cc import schema_pb2
 
-        for serialized in self._serialized_table_infos(None):
+        for serialized in self._serialized_table_infos(timeout):
             info = schema_pb2.TableInfo.FromString(serialized)
             if info.name == table and info.HasField("signature"):
                 return _signature.decode_message(info.signature, use_tensorflow=False)
