@@ -6,6 +6,7 @@ from typing import Any
 import tree
 
 from gear_reverb import pybind
+from gear_reverb._arguments import integer
 from gear_reverb._column_paths import paths_of, with_paths
 
 _logger = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Writer:
             unknown, or the steps do not match its signature.
           RuntimeError: If the writer is closed.
         """
-        if num_timesteps < 1:
+        if integer("num_timesteps", num_timesteps) < 1:
             raise ValueError(f"num_timesteps ({num_timesteps}) must be a positive integer")
         self._writer.CreateItem(table, num_timesteps, priority)
 

@@ -7,6 +7,7 @@ import numpy as np
 import tree
 
 from gear_reverb import errors, pybind, replay_sample, reverb_types
+from gear_reverb._arguments import integer
 from gear_reverb._array_calls import ArrayCalls, milliseconds
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
@@ -121,12 +122,14 @@ class Client(ArrayCalls):
         Raises:
           ValueError: If a number is below 1, or `chunk_length` above `max_sequence_length`.
         """
+        max_sequence_length = integer("max_sequence_length", max_sequence_length)
         if max_sequence_length < 1:
             raise ValueError(
                 f"max_sequence_length ({max_sequence_length}) must be a positive integer"
             )
         if chunk_length is None:
             chunk_length = min(10, max_sequence_length)
+        chunk_length = integer("chunk_length", chunk_length)
         if not 1 <= chunk_length <= max_sequence_length:
             raise ValueError(
                 f"chunk_length ({chunk_length}) must be a positive integer le to "
@@ -134,6 +137,7 @@ class Client(ArrayCalls):
             )
         if max_in_flight_items is None:
             max_in_flight_items = _UNLIMITED_ITEMS
+        max_in_flight_items = integer("max_in_flight_items", max_in_flight_items)
         if max_in_flight_items < 1:
             raise ValueError(
                 f"max_in_flight_items ({max_in_flight_items}) must be a positive integer"
@@ -280,18 +284,21 @@ class Client(ArrayCalls):
           ValueError: If a number is below 1.
         """
         del get_signature_timeout_ms
+        num_keep_alive_refs = integer("num_keep_alive_refs", num_keep_alive_refs)
         if num_keep_alive_refs < 1:
             raise ValueError(
                 f"num_keep_alive_refs ({num_keep_alive_refs}) must be a positive integer"
             )
-        if max_in_flight_bytes is not None and max_in_flight_bytes < 1:
+        limits = {}
+        if max_in_flight_bytes is not None:
+            limits["max_in_flight_bytes"] = integer("max_in_flight_bytes", max_in_flight_bytes)
+        if limits and limits["max_in_flight_bytes"] < 1:
             raise ValueError(
                 f"max_in_flight_bytes ({max_in_flight_bytes}) must be a positive integer"
             )
         options = pybind.AutoTunedChunkerOptions(
             num_keep_alive_refs=num_keep_alive_refs, throughput_weight=1.0
         )
-        limits = {} if max_in_flight_bytes is None else {"max_in_flight_bytes": max_in_flight_bytes}
         return TrajectoryWriter(self._client.NewTrajectoryWriter(options, validate_items, **limits))
 
     def structured_writer(self, configs: Sequence[Any]) -> "structured_writer.StructuredWriter":

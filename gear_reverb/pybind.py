@@ -2,11 +2,14 @@
 
 Importing this module also hands the core the Python types it needs: the exception classes that
 statuses become, and the dtypes that NumPy itself lacks (bfloat16, float8), where `ml_dtypes` is
-installed.
+installed. And it has the core's errors name arguments.
 """
 
-from gear_reverb import _dtypes, _native, errors
-from gear_reverb._native import (
+from gear_reverb import _arguments, _dtypes, _native, errors
+
+_arguments.name_arguments(_native)  # Before functions are taken from there.
+
+from gear_reverb._native import (  # noqa: E402
     AutoTunedChunkerOptions,
     BatchSampler,
     BlockSampler,

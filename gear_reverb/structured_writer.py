@@ -29,6 +29,7 @@ from typing import Any, NewType
 import tree
 
 from gear_reverb import _columns, _signature, errors, pybind
+from gear_reverb._arguments import integer
 from gear_reverb._column_paths import raise_with_paths
 from gear_reverb._conditions import Condition, ConditionProto, constant_priority_fn, td_error
 from gear_reverb._pattern_signature import infer_signature, unpack_pattern
@@ -120,7 +121,7 @@ class StructuredWriter:
           ValueError: If `block_until_num_items` is negative.
           DeadlineExceededError: If the time is up.
         """
-        if block_until_num_items < 0:
+        if integer("block_until_num_items", block_until_num_items) < 0:
             raise ValueError(f"block_until_num_items must be >= 0, got {block_until_num_items}")
         try:
             self._writer.Flush(block_until_num_items, timeout_ms)

@@ -7,6 +7,7 @@ import numpy as np
 import tree
 
 from gear_reverb import _insert_batch, _native, errors, pybind
+from gear_reverb._arguments import integer, number
 from gear_reverb._column_paths import raise_with_paths
 from gear_reverb._columns import ColumnMap, compile_flatten
 from gear_reverb._history import ColumnHistory, TrajectoryColumn, copier
@@ -109,10 +110,13 @@ class TrajectoryWriter:
         """
         if not isinstance(path, (tuple, list)):
             raise TypeError(f"path must be a tuple, got {path!r}")
+        num_keep_alive_refs = integer("num_keep_alive_refs", num_keep_alive_refs)
         if num_keep_alive_refs < 1:
             raise ValueError(
                 f"num_keep_alive_refs ({num_keep_alive_refs}) must be a positive integer"
             )
+        if max_chunk_length is not None:
+            max_chunk_length = integer("max_chunk_length", max_chunk_length)
         if max_chunk_length is not None and not 1 <= max_chunk_length <= num_keep_alive_refs:
             raise ValueError(
                 f"max_chunk_length ({max_chunk_length}) must be None or a positive integer <= "
@@ -225,7 +229,11 @@ class TrajectoryWriter:
         columns = None if plan is None else plan(trajectory)
         if columns is None:
             columns = self._flatten_item(table, trajectory)
-        self._writer.CreateItem(table, priority, columns)
+        try:
+            self._writer.CreateItem(table, priority, columns)
+        except TypeError:
+            number("priority", priority)
+            raise
 
     def flush(self, block_until_num_items: int = 0, timeout_ms: int | None = None) -> None:
         """Blocks until the server has inserted all items but the last few.
@@ -242,7 +250,7 @@ class TrajectoryWriter:
           ValueError: If `block_until_num_items` is negative.
           DeadlineExceededError: If the time is up.
         """
-        if block_until_num_items < 0:
+        if integer("block_until_num_items", block_until_num_items) < 0:
             raise ValueError(f"block_until_num_items must be >= 0, got {block_until_num_items}")
         try:
             self._writer.Flush(block_until_num_items, -1 if timeout_ms is None else timeout_ms)
