@@ -1,6 +1,12 @@
 """Writes steps, and items that span the last few of them."""
 
+import _thread
+import atexit
 import logging
+import os
+import sys
+import time
+import weakref
 from typing import Any
 
 import tree
@@ -11,12 +17,17 @@ from gear_reverb._column_paths import paths_of, with_paths
 
 _logger = logging.getLogger(__name__)
 
+_LAST_CLOSE_SECONDS = 10.0  # As for structured writers.
+
 
 class Writer:
     """Writes steps, and items that span the last few of them. See `Client.writer`.
 
     Steps must all have the same structure, dtypes and shapes. For items that combine columns
     freely, use `Client.trajectory_writer`. Not for use by several threads.
+
+    A writer that is destroyed, or open when the program ends, is closed; what has not been inserted
+    after 10 seconds is given up, which the log says.
     """
 
     def __init__(self, internal_writer: pybind.Writer, *, options: str = "") -> None:
@@ -24,10 +35,13 @@ class Writer:
         self._writer = internal_writer
         self._options = options
         self._closed = False
+        self._process = os.getpid()
+        _left_open.add(self)
 
     def __enter__(self) -> "Writer":
         if self._closed:
             raise ValueError("Cannot reuse already closed Writer")
+        _left_open.discard(self)  # The block closes it, maybe in another thread.
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -35,7 +49,7 @@ class Writer:
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):  # Missing if __init__ failed.
-            _logger.warning("Writer-object deleted without calling .close explicitly.")
+            self._close_within(_LAST_CLOSE_SECONDS)
 
     def append(self, data: Any) -> None:
         """Appends one step; nothing is sent until an item refers to it.
@@ -101,7 +115,43 @@ class Writer:
         if self._closed:
             raise ValueError("close() has already been called on Writer.")
         self._closed = True
+        _left_open.discard(self)
         self._writer.Close(retry_on_unavailable)
 
     def __repr__(self) -> str:
         return f"Writer({self._options}), closed: {self._closed}"
+
+    def _close_within(self, seconds: float) -> None:
+        """Closes the writer in a thread of its own, which is not waited for any longer."""
+        self._closed = True
+        # A forked child has the object, but not the connection; and no thread may start at the end.
+        if self._process != os.getpid() or sys.is_finalizing():
+            return
+        _logger.warning("Writer-object deleted without calling .close explicitly.")
+        writer, errors, done = self._writer, [], _thread.allocate_lock()
+
+        def close() -> None:
+            try:
+                writer.Close()
+            except Exception as error:
+                errors.append(error)
+            finally:
+                done.release()
+
+        done.acquire()
+        # A `threading.Thread` takes locks to start that whoever runs a destructor may hold.
+        _thread.start_new_thread(close, ())
+        if not done.acquire(timeout=max(0, seconds)):
+            errors.append("the server has not taken them in time")
+        if errors:
+            _logger.warning("Not all items of a Writer were inserted: %s", errors[0])
+
+
+_left_open: "weakref.WeakSet[Writer]" = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    end = time.monotonic() + _LAST_CLOSE_SECONDS
+    for writer in list(_left_open):
+        writer._close_within(end - time.monotonic())
