@@ -1,5 +1,6 @@
 """Clients: write to, sample from and administer the tables of a server."""
 
+import math
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import tree
 
 from gear_reverb import errors, pybind, replay_sample, reverb_types
-from gear_reverb._arguments import integer
+from gear_reverb._arguments import integer, number
 from gear_reverb._array_calls import ArrayCalls, milliseconds
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
@@ -73,12 +74,18 @@ class Client(ArrayCalls):
           timeout: Longest time to wait for the tables' rate limiters, in seconds.
 
         Raises:
-          ValueError: If `priorities` is empty, a table is unknown, or `data` does not match its
-            signature.
+          TypeError, ValueError: If `priorities` is empty or one is no finite number; nothing is
+            inserted then. If a table is unknown, or `data` does not match its signature; tables
+            before it may have got the item.
           DeadlineExceededError: If the time is up. The item may still be inserted.
         """
         if not priorities:
             raise ValueError("priorities must contain at least one item")
+        for table, priority in priorities.items():  # All before anything is inserted.
+            if not math.isfinite(number(f"priorities[{table!r}]", priority)):
+                raise ValueError(
+                    f"priorities[{table!r}] is {priority}: every priority must be finite"
+                )
         timeout_ms = milliseconds(timeout)
         if timeout_ms is not None:
             self._insert_with_timeout(data, priorities, max(1, timeout_ms))

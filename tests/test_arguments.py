@@ -37,11 +37,11 @@ CALLS = {
     ],
     "num_samples": [lambda client: next(client.sample("t", 1.5))],
     "num_timesteps": [lambda client: step(client.writer(1)).create_item("t", 1.5, 1.0)],
-    "priority": [
+    r"priorities\['t'\]": [
         lambda client: client.insert(1, {"t": "x"}),
         lambda client: client.insert(1, {"t": "x"}, timeout=9),
-        lambda client: step(client.writer(1)).create_item("t", 1, "x"),
     ],
+    "priority": [lambda client: step(client.writer(1)).create_item("t", 1, "x")],
     "max_sequence_length": [lambda client: client.writer(1.5), lambda client: client.writer("x")],
     "chunk_length": [lambda client: client.writer(3, chunk_length=1.5)],
     "max_in_flight_items": [lambda client: client.writer(3, max_in_flight_items="x")],

@@ -1,5 +1,4 @@
 // Selectors, rate limiters, table extensions and tables.
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -100,7 +99,7 @@ std::shared_ptr<table::Table> MakeTable(
     const std::vector<std::shared_ptr<table::Extension>>& extensions,
     const std::optional<py::bytes>& signature, const std::optional<uint64_t>& seed, bool on_device,
     uint64_t device_bytes) {
-  if (max_times_sampled > std::numeric_limits<int32_t>::max()) {
+  if (max_times_sampled != static_cast<int32_t>(max_times_sampled)) {
     throw py::value_error(absl::StrCat("max_times_sampled (", max_times_sampled, ") is too large"));
   }
   table::TableOptions options;
@@ -108,7 +107,7 @@ std::shared_ptr<table::Table> MakeTable(
   options.sampler = sampler.options;
   options.remover = remover.options;
   options.max_size = max_size;
-  options.max_times_sampled = max_times_sampled < 0 ? 0 : static_cast<int32_t>(max_times_sampled);
+  options.max_times_sampled = static_cast<int32_t>(max_times_sampled);
   options.rate_limiter = rate_limiter;
   options.extensions = extensions;
   if (signature.has_value()) options.signature = std::string(*signature);
