@@ -202,7 +202,7 @@ def test_the_dataset_needs_tensorflow_only_when_it_is_used():
         "assert gear_reverb.structured.Config and 'tensorflow' not in sys.modules\n"
         "sys.modules['tensorflow'] = None\n"
         "try:\n"
-        "    gear_reverb.PatternDataset\n"
+        "    from gear_reverb import PatternDataset\n"
         "except ImportError:\n"
         "    print('needs TensorFlow')\n"
     )
