@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gear_reverb import _frameworks, pybind
+from gear_reverb._arguments import integer
 from gear_reverb._column_paths import paths_of, with_paths
 from gear_reverb.replay_sample import ReplayBatch, SampleInfo
 
@@ -132,6 +133,21 @@ def _side(value: Any, convert: Callable | None, unflatten: Callable[[list], Any]
     return value if value is None or convert is None else convert(value)
 
 
+def check_sizes(batch_size: int, prefetch: int, max_batches: int | None) -> None:
+    """Checks what the adapters of frameworks take.
+
+    Raises:
+      TypeError: If one is no integer.
+      ValueError: If `batch_size` is below 1, or another below 0.
+    """
+    if integer("batch_size", batch_size) < 1:
+        raise ValueError(f"batch_size ({batch_size}) must be a positive integer")
+    if integer("prefetch", prefetch) < 0:
+        raise ValueError(f"prefetch ({prefetch}) must not be negative")
+    if max_batches is not None and integer("max_batches", max_batches) < 0:
+        raise ValueError(f"max_batches ({max_batches}) must not be negative")
+
+
 def check_seed(seed: Any) -> int | None:
     """The seed as an integer.
 
@@ -141,7 +157,7 @@ def check_seed(seed: Any) -> int | None:
     """
     if seed is None:
         return None
-    seed = operator.index(seed)
+    seed = integer("seed", seed)
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed ({seed}) must be in [0, 2**64)")
     return seed
