@@ -61,12 +61,15 @@ void DefineSelectors(py::module_& module) {
         const auto options = ValueOrThrow(rpc::DecodeSelectorOptions(std::string(serialized)));
         return Checked<ItemSelector>(options);
       },
-      py::arg("serialized_key_distribution_options"));
+      py::arg("serialized_key_distribution_options"),
+      "The selector that a serialised KeyDistributionOptions describes.");
 }
 
 void DefineRateLimiter(py::module_& module) {
   using rate_limiter::RateLimiterOptions;
-  py::class_<RateLimiterOptions>(module, "RateLimiter")
+  py::class_<RateLimiterOptions>(module, "RateLimiter",
+                                 "When a table lets items in and out; see "
+                                 "`gear_reverb.rate_limiters`.")
       .def(py::init([](double samples_per_insert, int64_t min_size_to_sample, double min_diff,
                        double max_diff) {
              const RateLimiterOptions options{samples_per_insert, min_size_to_sample, min_diff,
@@ -147,9 +150,11 @@ void InsertKeys(table::Table& table, const Array<uint64_t>& keys, const Array<do
 
 void DefineTable(py::module_& module) {
   using table::Table;
-  py::class_<table::Extension, std::shared_ptr<table::Extension>>(module, "TableExtension")
+  py::class_<table::Extension, std::shared_ptr<table::Extension>>(
+      module, "TableExtension", "What observes a table's changes.")
       .def("__repr__", &table::Extension::DebugString);
-  py::class_<Table, std::shared_ptr<Table>>(module, "Table")
+  py::class_<Table, std::shared_ptr<Table>>(
+      module, "Table", "Items, their selectors and rate limiter; see `gear_reverb.Table`.")
       .def(py::init(&MakeTable), py::arg("name"), py::arg("sampler").none(false),
            py::arg("remover").none(false), py::arg("max_size"), py::arg("max_times_sampled"),
            py::arg("rate_limiter").none(false),
