@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gear_reverb import _insert_batch, pybind, replay_sample
+from gear_reverb._arguments import number
 from gear_reverb._frameworks import current_stream
 from gear_reverb.batch_sampler import (
     DEFAULT_MAX_BYTES,
@@ -26,7 +27,7 @@ class ArrayCalls:
     # What `Client` has.
     _client: pybind.Client
     _batch_makers: dict[tuple[str, str], BatchMaker]
-    _structure_of_table: Callable[[str], Any]
+    _structure_of_table: Callable[..., Any]
     mutate_priorities: Callable[..., None]
 
     def insert_batch(
@@ -46,7 +47,7 @@ class ArrayCalls:
           data: Nest of arrays `[N, ...]`, in the order of the table's signature; item i has the
             columns `leaf[i]`. Contiguous leaves are copied once at most.
           priorities: Priority of all items, or one per item, `[N]`.
-          timeout: Longest time to wait for the table's rate limiter, in seconds.
+          timeout: Longest time to wait for the server and the table's rate limiter, in seconds.
 
         Returns:
           The items' keys, `uint64[N]`.
@@ -99,7 +100,8 @@ class ArrayCalls:
           prefetch: Batches that may be drawn before they are asked for. 0: a batch is drawn when
             it is asked for, in the calling thread. What is drawn and never used is counted in
             `server_info()[table].num_unused_samples` when the sampler is closed.
-          timeout: Longest time to wait for the rate limiter per batch, in seconds; None for ever.
+          timeout: Longest time to wait for the server and the rate limiter, per batch, in seconds;
+            None for ever.
           ragged: For items of different lengths T: "error"; "pad", which fills up with zeros (b""
             for text) and adds `lengths` and `mask`; or "pack", which concatenates along time, shape
             `[sum of T, ...]`, and adds `lengths` and `cu_seqlens`.
@@ -158,7 +160,7 @@ class ArrayCalls:
             draw == "device",
         )
         on_gpu = device is not None and device != "cpu"
-        maker = BatchMaker(lambda: self._structure_of_table(table), out, on_gpu)
+        maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
         name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
         return BatchSampler(native, maker, timeout=timeout, beta=beta, name=name)
 
@@ -204,7 +206,9 @@ class ArrayCalls:
         native = self._client.NewFixedBatchSampler(
             table, batch_size, check_seed(seed), max_bytes, device, *_casts(cast), beta
         )
-        maker = BatchMaker(lambda: self._structure_of_table(table), out, device != "cpu")
+        maker = BatchMaker(
+            lambda limit: self._structure_of_table(table, limit), out, device != "cpu"
+        )
         gpu = int(device.partition(":")[2] or 0)  # "cuda", "cuda:1"
         stream = current_stream(out, gpu) if device != "cpu" else lambda: 0
         return FixedBatchSampler(native, maker, stream)
@@ -226,42 +230,47 @@ class ArrayCalls:
         """
         maker = self._batch_makers.get((table, out))
         if maker is None:
-            maker = BatchMaker(lambda: self._structure_of_table(table), out)
-            maker.prepare()
+            maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out)
+            maker.prepare(timeout)
         batch = maker(self._client.SampleBatch, table, batch_size, ragged, max_bytes, timeout, beta)
         self._batch_makers[table, out] = maker
         return batch
 
-    def update_priorities(self, table: str, keys: Any, priorities: Any) -> None:
+    def update_priorities(
+        self, table: str, keys: Any, priorities: Any, *, timeout: float | None = None
+    ) -> None:
         """Updates priorities of items. Unknown keys are ignored.
 
         Args:
           table: Name of the table.
           keys: Integers, shape `[n]`.
           priorities: Numbers, shape `[n]`.
+          timeout: Longest time to wait for the server, in seconds.
 
         Raises:
           As for `mutate_priorities`.
         """
-        self.mutate_priorities(table, updates=(keys, priorities))
+        self.mutate_priorities(table, updates=(keys, priorities), timeout=timeout)
 
 
 def milliseconds(seconds: float | None) -> int | None:
     """A time limit as the core takes it, at least 0; None, like infinity, is none.
 
     Raises:
+      TypeError: If it is no number.
       ValueError: If it is not a number.
     """
     if seconds is None or seconds == math.inf:
         return None
+    seconds = number("timeout", seconds)
     if math.isnan(seconds):
         raise ValueError(f"timeout ({seconds}) is not a number of seconds")
     return math.ceil(min(max(0, seconds) * 1000, _MOST_MILLISECONDS))
 
 
 def _seconds(timeout: float | None) -> None:
-    """Raises ValueError for a timeout that is negative or not a number."""
-    if timeout is not None and not timeout >= 0:
+    """Raises ValueError for a timeout that is negative or not a number, TypeError for no number."""
+    if timeout is not None and not number("timeout", timeout) >= 0:
         raise ValueError(f"timeout ({timeout}) must be >= 0 seconds")
 
 

@@ -220,7 +220,7 @@ def _flat_signature(
     client: client_lib.Client, table: str
 ) -> list[tuple[str, Shape, np.dtype]] | None:
     """Path, shape and dtype of each column; None if there is no signature, or no such table."""
-    signature = client._structure_of_table(table, _SIGNATURE_SECONDS)
+    signature = client._signature_of_table(table, _SIGNATURE_SECONDS)
     if signature is None:
         return None
     return [

@@ -1,6 +1,5 @@
 """Writes steps, and items that span the last few of them."""
 
-import _thread
 import atexit
 import logging
 import os
@@ -122,29 +121,16 @@ class Writer:
         return f"Writer({self._options}), closed: {self._closed}"
 
     def _close_within(self, seconds: float) -> None:
-        """Closes the writer in a thread of its own, which is not waited for any longer."""
         self._closed = True
-        # A forked child has the object, but not the connection; and no thread may start at the end.
+        # A forked child has the object, but not the connection; and at the end no call can wait.
         if self._process != os.getpid() or sys.is_finalizing():
             return
         _logger.warning("Writer-object deleted without calling .close explicitly.")
-        writer, errors, done = self._writer, [], _thread.allocate_lock()
-
-        def close() -> None:
-            try:
-                writer.Close()
-            except Exception as error:
-                errors.append(error)
-            finally:
-                done.release()
-
-        done.acquire()
-        # A `threading.Thread` takes locks to start that whoever runs a destructor may hold.
-        _thread.start_new_thread(close, ())
-        if not done.acquire(timeout=max(0, seconds)):
-            errors.append("the server has not taken them in time")
-        if errors:
-            _logger.warning("Not all items of a Writer were inserted: %s", errors[0])
+        try:
+            self._writer.Flush(max(1, round(1000 * seconds)))
+            self._writer.Close()
+        except Exception as error:
+            _logger.warning("Not all items of a Writer were inserted: %s", error)
 
 
 _left_open: "weakref.WeakSet[Writer]" = weakref.WeakSet()

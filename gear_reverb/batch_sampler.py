@@ -42,7 +42,7 @@ class BatchSampler(Iterator[ReplayBatch]):
 
     def __next__(self) -> ReplayBatch:
         if not self._make_batch.ready:
-            self._make_batch.prepare()
+            self._make_batch.prepare(self._timeout)
         beta = self._beta() if callable(self._beta) else self._beta
         return self._make_batch(self._native.Next, self._timeout, beta)
 
@@ -72,8 +72,10 @@ class BatchSampler(Iterator[ReplayBatch]):
 class BatchMaker:
     """Makes a `ReplayBatch` of what the core gives, in one structure and for one framework."""
 
-    def __init__(self, structure: Callable[[], Any], out: str, on_gpu: bool = False) -> None:
-        """`structure` gives the table's signature, or None; `prepare` calls it.
+    def __init__(
+        self, structure: Callable[[float | None], Any], out: str, on_gpu: bool = False
+    ) -> None:
+        """`structure` gives the table's signature, or None; `prepare` calls it with its timeout.
 
         Raises:
           ValueError: If `out` is not the name of a framework, or of one without GPUs.
@@ -90,9 +92,9 @@ class BatchMaker:
         """Whether the structure is known."""
         return self._unflatten is not None
 
-    def prepare(self) -> None:
+    def prepare(self, timeout: float | None = None) -> None:
         """Finds out the structure; to be called before the first batch is drawn."""
-        structure = self._structure()
+        structure = self._structure(timeout)
         self._unflatten = compile_unflatten(structure)
         self._paths = [] if structure is None else paths_of(structure)
 

@@ -1,6 +1,7 @@
 """Clients: write to, sample from and administer the tables of a server."""
 
 import math
+import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import tree
 from gear_reverb import errors, pybind, replay_sample, reverb_types
 from gear_reverb._arguments import integer, number
 from gear_reverb._array_calls import ArrayCalls, milliseconds
+from gear_reverb._column_paths import paths_of, with_paths
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Writer"]
 
 _UNLIMITED_ITEMS = 1_000_000
+_LEAST_PATIENCE = 1.0  # Seconds.
 _NUM_INFO_FIELDS = len(replay_sample.SampleInfo._fields)
 
 
@@ -71,7 +74,7 @@ class Client(ArrayCalls):
         Args:
           data: Nest of arrays; stored once.
           priorities: Priority of the item by name of the table.
-          timeout: Longest time to wait for the tables' rate limiters, in seconds.
+          timeout: Longest time to wait for the server and the tables' rate limiters, in seconds.
 
         Raises:
           TypeError, ValueError: If `priorities` is empty or one is no finite number; nothing is
@@ -98,15 +101,20 @@ class Client(ArrayCalls):
     def _insert_with_timeout(
         self, data: Any, priorities: dict[str, float], timeout_ms: int
     ) -> None:
-        writer = self.trajectory_writer(num_keep_alive_refs=1)
-        try:
-            writer.append(data)
-            step = tree.map_structure(lambda history: history[:], writer.history)
-            for table, priority in priorities.items():
-                writer.create_item(table, priority, step)
-            writer.flush(timeout_ms=timeout_ms)
-        finally:
-            writer.close()
+        deadline = time.monotonic() + timeout_ms / 1000
+
+        def left_ms() -> int:
+            return max(1, math.ceil((deadline - time.monotonic()) * 1000))
+
+        for table in priorities:
+            self._client.FetchSignature(table, left_ms())
+        # Without a `Writer` around it: that one would wait for the items again when it is closed.
+        writer = self._client.NewWriter(1, 1, False, _UNLIMITED_ITEMS)
+        with_paths(writer.Append, lambda: paths_of(data), tree.flatten(data))
+        for table, priority in priorities.items():
+            writer.CreateItem(table, 1, priority)
+        writer.Flush(left_ms())
+        writer.Close()
 
     def writer(
         self,
@@ -175,7 +183,8 @@ class Client(ArrayCalls):
           emit_timesteps: Whether to split items into steps.
           unpack_as_table_signature: Whether data has the structure of the table's signature; if
             not, or if the table has none, it is a flat list of columns.
-          timeout: Longest time to wait for the rate limiter per item, in seconds.
+          timeout: Longest time to wait for the rate limiter, or for a server that is away, per
+            item, in seconds. A server that is there and silent is waited for five seconds more.
 
         Yields:
           Per item, a list of `ReplaySample`, one per step, with data of shape `[...]`; or one
@@ -186,7 +195,9 @@ class Client(ArrayCalls):
             `num_samples` is 0.
           DeadlineExceededError: If the time is up.
         """
-        signature = self._structure_of_table(table) if unpack_as_table_signature else None
+        signature = None
+        if unpack_as_table_signature:
+            signature = self._structure_of_table(table, timeout)
         timeout_ms = milliseconds(timeout)
         timeout_ms = -1 if timeout_ms is None else max(1, timeout_ms)
         sampler = self._client.NewSampler(table, num_samples, 1, timeout_ms)
@@ -208,6 +219,8 @@ class Client(ArrayCalls):
         table: str,
         updates: Mapping[int, float] | tuple[Any, Any] | None = None,
         deletes: Sequence[int] | None = None,
+        *,
+        timeout: float | None = None,
     ) -> None:
         """Updates priorities of items, then deletes items. Unknown keys are ignored.
 
@@ -216,8 +229,10 @@ class Client(ArrayCalls):
           updates: New priorities by key, or a pair of arrays, keys and priorities, of equal
             length.
           deletes: Keys of items to delete; a list or an array.
+          timeout: Longest time to wait for the server, in seconds.
 
         Raises:
+          DeadlineExceededError: If the time is up. The changes may still be made.
           TypeError: If a key is no integer.
           ValueError: If a key is not in `[0, 2**64)`, a priority is not finite, or negative where
             it is a weight, or the arrays' lengths differ.
@@ -234,15 +249,21 @@ class Client(ArrayCalls):
             _keys(keys),
             np.asarray(priorities, dtype=np.float64).reshape(-1),
             _keys(() if deletes is None else deletes),
+            milliseconds(timeout),
         )
 
-    def reset(self, table: str) -> None:
+    def reset(self, table: str, *, timeout: float | None = None) -> None:
         """Removes all items of a table, and sets its rate limiter back to the start.
 
+        Args:
+          table: Name of the table.
+          timeout: Longest time to wait for the server, in seconds.
+
         Raises:
+          DeadlineExceededError: If the time is up. The table may still be reset.
           RuntimeError: If there is no such table.
         """
-        self._client.Reset(table)
+        self._client.Reset(table, milliseconds(timeout))
 
     def server_info(self, timeout: float | None = None) -> dict[str, reverb_types.TableInfo]:
         """Configuration and state of the server's tables, by name.
@@ -262,14 +283,18 @@ class Client(ArrayCalls):
             table.data_plane = plane
         return {table.name: table for table in tables}
 
-    def checkpoint(self) -> str:
+    def checkpoint(self, *, timeout: float | None = None) -> str:
         """Has the server store its tables; returns the path of the checkpoint, on the server.
 
+        Args:
+          timeout: Longest time to wait for it, in seconds.
+
         Raises:
+          DeadlineExceededError: If the time is up. The server goes on.
           ValueError: If the server has no checkpointer.
           RuntimeError: If storing fails.
         """
-        return self._client.Checkpoint()
+        return self._client.Checkpoint(milliseconds(timeout))
 
     def trajectory_writer(
         self,
@@ -336,7 +361,14 @@ class Client(ArrayCalls):
             ) from error
 
     def _structure_of_table(self, table: str, timeout: float | None = None) -> Any:
-        """The table's signature, or None; of `TensorSpec`s, so that TensorFlow stays out."""
+        """The table's signature, or None. Only its structure matters, so TensorFlow stays out."""
+        # A limit for a rate limiter may be less than an answer takes.
+        return self._signature_of_table(
+            table, None if timeout is None else max(number("timeout", timeout), _LEAST_PATIENCE)
+        )
+
+    def _signature_of_table(self, table: str, timeout: float | None) -> Any:
+        """The table's signature, of `TensorSpec`s, or None."""
         from gear_reverb import _signature
         from gear_reverb.cc import schema_pb2
 

@@ -77,7 +77,15 @@ CALLS = {
     "prefetch": [lambda client: client.batch_sampler("t", 4, prefetch=1.5)],
     "ragged": [lambda client: client.batch_sampler("t", 4, ragged=3)],
     "max_bytes": [lambda client: client.batch_sampler("t", 4, max_bytes="x")],
-    "timeout": [lambda client: client.sample_batch("t", 4, timeout="x")],
+    "timeout": [
+        lambda client: client.sample_batch("t", 4, timeout="x"),
+        lambda client: client.batch_sampler("t", 4, timeout="x"),
+        lambda client: client.insert(1, {"t": 1.0}, timeout="x"),
+        lambda client: client.insert_batch("t", np.zeros(2), 1.0, timeout="x"),
+        lambda client: next(client.sample("t", timeout="x")),
+        lambda client: client.reset("t", timeout="x"),
+        lambda client: client.server_info("x"),
+    ],
     "beta": [
         lambda client: client.sample_batch("t", 4, beta="x"),
         lambda client: next(client.batch_sampler("t", 4, beta="x")),

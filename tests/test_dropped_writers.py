@@ -49,7 +49,7 @@ def blocked(serve, monkeypatch):
 def test_a_dropped_writer_gives_up_in_the_end(blocked, caplog):
     writer = write(blocked)
     del writer
-    assert "Not all items of a Writer were inserted: the server" in caplog.records[-1].message
+    assert "Not all items of a Writer were inserted: Timeout" in caplog.records[-1].message
 
 
 def test_a_dropped_writer_does_not_raise(serve, caplog):

@@ -135,8 +135,8 @@ py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, i
       return absl::OkStatus();
     });
   }
-  auto sampler = ValueOrThrow(
-      client::BatchSampler::Create([client] { return client->GetConnection(); }, options));
+  auto sampler = ValueOrThrow(client::BatchSampler::Create(
+      [client](absl::Time deadline) { return client->GetConnection(deadline); }, options));
   return py::cast(std::make_unique<PyBatchSampler>(std::move(sampler), options.device,
                                                    std::move(side_gathers)));
 }

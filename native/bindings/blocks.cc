@@ -178,8 +178,8 @@ std::unique_ptr<PyBlockSampler> MakeBlockSampler(const ClientPtr& client, const 
     options.limits.rate_limiter_timeout =
         absl::Milliseconds(std::max<int64_t>(1, rate_limiter_timeout_ms));
   }
-  auto sampler = ValueOrThrow(
-      client::BatchSampler::Create([client] { return client->GetConnection(); }, options));
+  auto sampler = ValueOrThrow(client::BatchSampler::Create(
+      [client](absl::Time deadline) { return client->GetConnection(deadline); }, options));
   return std::make_unique<PyBlockSampler>(std::move(sampler), of);
 }
 

@@ -1,11 +1,14 @@
 // The client.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "native/base/status.h"
 #include "native/bindings/definitions.h"
 #include "native/bindings/errors.h"
 #include "native/bindings/peer_delete.h"
+#include "native/bindings/writer_calls.h"
 #include "native/client/fork_guard.h"
 #include "pybind11/numpy.h"
 #include "pybind11/stl.h"
@@ -22,7 +25,7 @@ using Array = py::array_t<T, py::array::c_style | py::array::forcecast>;
 
 void MutatePriorities(const ClientPtr& client, const std::string& table,
                       const Array<uint64_t>& update_keys, const Array<double>& update_priorities,
-                      const Array<uint64_t>& delete_keys) {
+                      const Array<uint64_t>& delete_keys, std::optional<int64_t> timeout_ms) {
   if (update_keys.ndim() != 1 || update_priorities.ndim() != 1 || delete_keys.ndim() != 1) {
     throw py::value_error("Keys and priorities must be one-dimensional.");
   }
@@ -35,11 +38,10 @@ void MutatePriorities(const ClientPtr& client, const std::string& table,
     updates[i] = {update_keys.data()[i], update_priorities.data()[i]};
   }
   WithoutGil([&]() -> absl::Status {
-    const auto connection = client->GetConnection();
-    if (!connection.ok()) return connection.status();
-    return (*connection)
-        ->MutatePriorities(table, updates,
-                           {delete_keys.data(), static_cast<size_t>(delete_keys.size())});
+    const absl::Time deadline = DeadlineOf(timeout_ms);
+    GR_ASSIGN_OR_RETURN(const auto connection, client->GetConnection(deadline));
+    return connection->MutatePriorities(
+        table, updates, {delete_keys.data(), static_cast<size_t>(delete_keys.size())}, deadline);
   });
 }
 
@@ -87,25 +89,37 @@ void DefineClient(py::module_& module) {
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
            py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),
-           py::arg("update_priorities"), py::arg("delete_keys"))
+           py::arg("update_priorities"), py::arg("delete_keys"), py::arg("timeout_ms") = py::none())
       .def(
           "Reset",
-          [](const ClientPtr& self, const std::string& table) {
+          [](const ClientPtr& self, const std::string& table, std::optional<int64_t> timeout_ms) {
             WithoutGil([&]() -> absl::Status {
-              const auto connection = self->GetConnection();
-              if (!connection.ok()) return connection.status();
-              return (*connection)->Reset(table);
+              const absl::Time deadline = DeadlineOf(timeout_ms);
+              GR_ASSIGN_OR_RETURN(const auto connection, self->GetConnection(deadline));
+              return connection->Reset(table, deadline);
             });
           },
-          py::arg("table"))
-      .def("Checkpoint",
-           [](const ClientPtr& self) {
-             return WithoutGil([&]() -> absl::StatusOr<std::string> {
-               const auto connection = self->GetConnection();
-               if (!connection.ok()) return connection.status();
-               return (*connection)->Checkpoint();
-             });
-           })
+          py::arg("table"), py::arg("timeout_ms") = py::none())
+      .def(
+          "Checkpoint",
+          [](const ClientPtr& self, std::optional<int64_t> timeout_ms) {
+            return WithoutGil([&]() -> absl::StatusOr<std::string> {
+              const absl::Time deadline = DeadlineOf(timeout_ms);
+              GR_ASSIGN_OR_RETURN(const auto connection, self->GetConnection(deadline));
+              return connection->Checkpoint(deadline);
+            });
+          },
+          py::arg("timeout_ms") = py::none())
+      .def(
+          "FetchSignature",
+          [](const ClientPtr& self, const std::string& table, std::optional<int64_t> timeout_ms) {
+            WithoutGil([&] {
+              const absl::Status status =
+                  self->GetSignature(table, DeadlineOf(timeout_ms)).status();
+              return absl::IsNotFound(status) ? absl::OkStatus() : status;  // Its use will tell.
+            });
+          },
+          py::arg("table"), py::arg("timeout_ms"))
       .def("ServerInfo", &ServerInfo, py::arg("timeout_ms"));
 }
 

@@ -102,8 +102,8 @@ py::object MakeSampler(const ClientPtr& client, const std::string& table, int64_
   options.max_samples = max_samples;
   options.max_in_flight = buffer_size;
   if (timeout_ms > 0) options.rate_limiter_timeout = absl::Milliseconds(timeout_ms);
-  auto sampler =
-      ValueOrThrow(client::Sampler::Create([client] { return client->GetConnection(); }, options));
+  auto sampler = ValueOrThrow(client::Sampler::Create(
+      [client](absl::Time deadline) { return client->GetConnection(deadline); }, options));
   return py::cast(std::make_unique<PySampler>(std::move(sampler)));
 }
 

@@ -1,4 +1,4 @@
-// What the calls of both writers share.
+// What calls of writers and clients share.
 #pragma once
 
 #include <algorithm>

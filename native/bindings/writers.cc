@@ -211,7 +211,12 @@ void DefineWriter(py::module_& module) {
             WithoutGil([&] { return self.CreateItem(table, num_timesteps, priority); });
           },
           py::arg("table"), py::arg("num_timesteps"), py::arg("priority"))
-      .def("Flush", [](Writer& self) { WithoutGil([&] { return self.Flush(); }); })
+      .def(
+          "Flush",
+          [](Writer& self, std::optional<int64_t> timeout_ms) {
+            WithoutGil([&] { return self.Flush(DeadlineOf(timeout_ms)); });
+          },
+          py::arg("timeout_ms") = py::none())
       .def(
           "Close",
           [](Writer& self, bool retry_on_unavailable) {

@@ -179,7 +179,7 @@ void BatchCollector::EndBatch() {
 absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& request,
                                                       absl::Time deadline) {
   if (resident_ == nullptr) {
-    GR_ASSIGN_OR_RETURN(connection_, source_());
+    GR_ASSIGN_OR_RETURN(connection_, source_(deadline));
     GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, "draw='device'"));
     GR_ASSIGN_OR_RETURN(auto resident, ResidentBatches::Create(std::move(service),
                                                                {options_.table, options_.seed,
@@ -230,7 +230,7 @@ absl::Status BatchCollector::Draw(int64_t n, absl::Time deadline) {
 }
 
 absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
-  if (stream_ == nullptr) GR_RETURN_IF_ERROR(OpenStream());
+  if (stream_ == nullptr) GR_RETURN_IF_ERROR(OpenStream(deadline));
   GR_RETURN_IF_ERROR(SeedStream());
   n = std::min(n, Room());
   auto groups = stream_->Draw(n, deadline);
@@ -263,8 +263,8 @@ absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
   return absl::OkStatus();
 }
 
-absl::Status BatchCollector::OpenStream() {
-  GR_ASSIGN_OR_RETURN(connection_, source_());
+absl::Status BatchCollector::OpenStream(absl::Time deadline) {
+  GR_ASSIGN_OR_RETURN(connection_, source_(deadline));
   GR_ASSIGN_OR_RETURN(auto stream, connection_->OpenBatchStream(
                                        options_.table, options_.limits.rate_limiter_timeout));
   base::MutexLock lock(&mutex_);

@@ -130,7 +130,7 @@ class BatchCollector {
   int64_t Room() const;  // How many more the stream may draw.
   void DrawAhead(int64_t n);
   void EndBatch();  // The next one is another.
-  absl::Status OpenStream();
+  absl::Status OpenStream(absl::Time deadline);
   absl::Status SeedStream();
   void DropStream();
   // Leaves `drawn` as it is if it fails.

@@ -194,7 +194,7 @@ absl::Status InsertBatch(const std::shared_ptr<Client>& client, const std::strin
   }
   for (const double priority : priorities) GR_RETURN_IF_ERROR(writer::CheckPriority(priority));
   GR_ASSIGN_OR_RETURN(const auto connection, client->GetConnection(deadline));
-  GR_ASSIGN_OR_RETURN(const auto signature, client->GetSignature(table));
+  GR_ASSIGN_OR_RETURN(const auto signature, client->GetSignature(table, deadline));
   if (!client->TakesNegative(table)) {
     const auto negative =
         std::find_if(priorities.begin(), priorities.end(), [](double p) { return p < 0; });

@@ -67,7 +67,7 @@ class BatchSamplerTest : public ::testing::Test {
     options.request = {size, batch::Ragged::kError, kNoLimit, std::nullopt};
     options.prefetch = prefetch;
     options.seed = seed;
-    return *BatchSampler::Create([this] { return Connect(); }, options);
+    return *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   }
   BatchSampler::Pointer MakeSequence(int64_t size, const SequenceLimits& limits,
                                      std::optional<size_t> block_bytes = std::nullopt,
@@ -78,7 +78,7 @@ class BatchSamplerTest : public ::testing::Test {
     options.prefetch = prefetch;
     options.limits = limits;
     options.polled = true;
-    return *BatchSampler::Create([this] { return Connect(); }, options);
+    return *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   }
   // Keys are 1, 2, ... in the order of insertion.
   static std::vector<std::vector<uint64_t>> KeysUntilTheEnd(BatchSampler& sampler) {

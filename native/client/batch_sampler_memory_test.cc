@@ -34,11 +34,15 @@ class NoMemory final : public Connection {
     return absl::UnimplementedError("");
   }
   absl::Status MutatePriorities(const std::string&, absl::Span<const table::KeyWithPriority>,
-                                absl::Span<const uint64_t>) override {
+                                absl::Span<const uint64_t>, absl::Time) override {
     return absl::UnimplementedError("");
   }
-  absl::Status Reset(const std::string&) override { return absl::UnimplementedError(""); }
-  absl::StatusOr<std::string> Checkpoint() override { return absl::UnimplementedError(""); }
+  absl::Status Reset(const std::string&, absl::Time) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<std::string> Checkpoint(absl::Time) override {
+    return absl::UnimplementedError("");
+  }
   absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time) override {
     return absl::UnimplementedError("");
   }
@@ -111,7 +115,7 @@ TEST_F(BatchSamplerTest, WithoutMemoryOnTheDeviceNothingIsLost) {
   options.request.size = 3;
   options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(2);
-  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  const auto sampler = *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   for (int first = 0; first < 6; first += 3) {
@@ -134,7 +138,7 @@ TEST_F(BatchSamplerTest, WithoutMemoryNoDrawOfTheDeviceIsLost) {
   options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(2);
   options.draws_on_device = true;
-  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  const auto sampler = *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   EXPECT_TRUE(sampler->Next(Late()).ok());
@@ -150,7 +154,7 @@ TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
   options.request.size = 3;
   options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(1);
-  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  const auto sampler = *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   sampler->Close();
   EXPECT_EQ(unused(), 3);
@@ -218,7 +222,7 @@ TEST_F(BatchSamplerTest, ADeviceIsToldWhereTheServersMemoryIsAndOfANewServersToo
   };
   start(/*on_device=*/true);
   const auto first = service_;  // Its arena's address stays its own.
-  const auto sampler = *BatchSampler::Create([this] { return Connect(); }, options);
+  const auto sampler = *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   ASSERT_TRUE(sampler->Next(Late()).ok());
   ASSERT_TRUE(sampler->Next(Late()).ok());
   first->Stop();

@@ -29,7 +29,7 @@ TEST_F(BatchSamplerTest, OptionsAreChecked) {
     options.table = "t";
     options.request.size = size;
     options.prefetch = prefetch;
-    const auto sampler = BatchSampler::Create([this] { return Connect(); }, options);
+    const auto sampler = BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
     return std::string(sampler.status().message());
   };
   EXPECT_THAT(create(0, 0), HasSubstr("batch_size"));

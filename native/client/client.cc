@@ -127,9 +127,9 @@ std::unique_ptr<writer::InsertStream> Client::OpenInsertStream(writer::InsertStr
 }
 
 absl::StatusOr<std::shared_ptr<const tensor::Signature>> Client::GetSignature(
-    const std::string& table) {
+    const std::string& table, absl::Time deadline) {
   for (const bool fetched : {false, true}) {
-    if (fetched) GR_RETURN_IF_ERROR(FetchSignatures());
+    if (fetched) GR_RETURN_IF_ERROR(FetchSignatures(deadline));
     base::MutexLock lock(&mutex_);
     const auto found = signatures_.find(table);
     if (found != signatures_.end()) return found->second;
@@ -159,7 +159,8 @@ absl::StatusOr<BatchPtr> Client::SampleBatch(const std::string& table, const Bat
   if (collector == nullptr) {
     CollectorOptions options;
     options.table = table;
-    collector = std::make_unique<BatchCollector>([this] { return GetConnection(); }, options);
+    collector = std::make_unique<BatchCollector>(
+        [this](absl::Time until) { return GetConnection(until); }, options);
   }
   absl::StatusOr<BatchPtr> batch = collector->Next(request, deadline);
   base::MutexLock lock(&mutex_);
@@ -172,10 +173,9 @@ bool Client::TakesNegative(const std::string& table) {
   return !weighted_tables_.contains(table);
 }
 
-absl::Status Client::FetchSignatures() {
-  GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, GetConnection());
-  GR_ASSIGN_OR_RETURN(const std::vector<std::string> infos,
-                      connection->ServerInfo(absl::InfiniteFuture()));
+absl::Status Client::FetchSignatures(absl::Time deadline) {
+  GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, GetConnection(deadline));
+  GR_ASSIGN_OR_RETURN(const std::vector<std::string> infos, connection->ServerInfo(deadline));
   for (const std::string& info : infos) {
     GR_ASSIGN_OR_RETURN(const rpc::TableSignature table, rpc::DecodeTableSignature(info));
     std::shared_ptr<const tensor::Signature> signature;

@@ -49,8 +49,9 @@ class Client final : public writer::InsertStreamFactory,
       writer::InsertStreamEvents events) override;
 
   // The table's signature, null if it has none; asked of the server once. NOT_FOUND for an
-  // unknown table.
-  absl::StatusOr<std::shared_ptr<const tensor::Signature>> GetSignature(const std::string& table);
+  // unknown table, DEADLINE_EXCEEDED.
+  absl::StatusOr<std::shared_ptr<const tensor::Signature>> GetSignature(
+      const std::string& table, absl::Time deadline = absl::InfiniteFuture());
   // Whether priorities of the table, which GetSignature has found, may be negative.
   bool TakesNegative(const std::string& table);
 
@@ -62,7 +63,7 @@ class Client final : public writer::InsertStreamFactory,
   batch::BufferPool& side_buffers() { return *side_buffers_; }
 
  private:
-  absl::Status FetchSignatures();
+  absl::Status FetchSignatures(absl::Time deadline);
   // The way to the server that answered so, null where only gRPC is left.
   absl::StatusOr<std::shared_ptr<Connection>> Choose(
       const absl::StatusOr<rpc::HelloResponse>& hello, DataPlane plane, absl::Time deadline);

@@ -37,6 +37,9 @@ class SampleStream {
   // DEADLINE_EXCEEDED with the rate limiter's text, UNAVAILABLE when the server goes away,
   // CANCELLED when the host program interrupts.
   virtual absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) = 0;
+
+  // When the server was last heard of, as far as is known: a sample may come in many parts.
+  virtual absl::Time last_heard() const { return absl::InfinitePast(); }
 };
 
 // Items of one table, many at a time and not yet gathered. Thread-compatible but for Cancel.
@@ -85,8 +88,8 @@ struct ConfirmedItems {
   int64_t count = 0;
 };
 
-// Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; the others end with
-// UNAVAILABLE if no connection can be made for ConnectPatience().
+// Thread-safe. Calls that take a deadline end by it with DEADLINE_EXCEEDED; if it is infinite, and
+// those that take none, with UNAVAILABLE if no connection can be made for ConnectPatience().
 class Connection : public writer::InsertStreamFactory {
  public:
   // The server itself where it is in this process, else null.
@@ -116,14 +119,17 @@ class Connection : public writer::InsertStreamFactory {
 
   virtual absl::Status MutatePriorities(const std::string& table,
                                         absl::Span<const table::KeyWithPriority> updates,
-                                        absl::Span<const uint64_t> delete_keys) = 0;
-  virtual absl::Status Reset(const std::string& table) = 0;
-  virtual absl::StatusOr<std::string> Checkpoint() = 0;
+                                        absl::Span<const uint64_t> delete_keys,
+                                        absl::Time deadline) = 0;
+  virtual absl::Status Reset(const std::string& table, absl::Time deadline) = 0;
+  virtual absl::StatusOr<std::string> Checkpoint(absl::Time deadline) = 0;
   // Serialised TableInfos.
   virtual absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time deadline) = 0;
 };
 
-using ConnectionSource = std::function<absl::StatusOr<std::shared_ptr<Connection>>()>;
+// Gives up by the deadline.
+using ConnectionSource =
+    std::function<absl::StatusOr<std::shared_ptr<Connection>>(absl::Time deadline)>;
 
 // How long to try to reach a server before giving up, where the caller gave no deadline:
 // GEAR_REVERB_CONNECT_TIMEOUT seconds, or 60.

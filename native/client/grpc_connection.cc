@@ -54,6 +54,10 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+  // A host that has vanished is noticed too. More often servers take for an attack by default.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 310'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Each client has its connection: two do not share one TCP stream's window.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
@@ -89,8 +93,10 @@ absl::Status GrpcConnection::WaitForConnection(absl::Time deadline) {
     const base::InterruptHook hook = base::interrupt_hook.load();
     if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
   }
-  const std::string text = absl::StrCat("Could not connect to the server at ", address_, ".");
-  return patient ? absl::UnavailableError(text) : absl::DeadlineExceededError(text);
+  const std::string text = absl::StrCat("Could not connect to the server at ", address_);
+  if (!patient) return absl::DeadlineExceededError(text + ".");
+  return absl::UnavailableError(absl::StrCat(text, " for ", absl::FormatDuration(ConnectPatience()),
+                                             " (GEAR_REVERB_CONNECT_TIMEOUT)."));
 }
 
 absl::StatusOr<rpc::FlatMessage> GrpcConnection::Call(const char* method,
@@ -147,19 +153,20 @@ absl::Status GrpcConnection::ReportUnused(const std::string& table, int64_t n) {
 
 absl::Status GrpcConnection::MutatePriorities(const std::string& table,
                                               absl::Span<const table::KeyWithPriority> updates,
-                                              absl::Span<const uint64_t> delete_keys) {
+                                              absl::Span<const uint64_t> delete_keys,
+                                              absl::Time deadline) {
   return Call(rpc::method::kMutatePriorities, rpc::EncodeMutateRequest(table, updates, delete_keys),
-              absl::InfiniteFuture())
+              deadline)
       .status();
 }
 
-absl::Status GrpcConnection::Reset(const std::string& table) {
-  return Call(rpc::method::kReset, rpc::EncodeResetRequest(table), absl::InfiniteFuture()).status();
+absl::Status GrpcConnection::Reset(const std::string& table, absl::Time deadline) {
+  return Call(rpc::method::kReset, rpc::EncodeResetRequest(table), deadline).status();
 }
 
-absl::StatusOr<std::string> GrpcConnection::Checkpoint() {
+absl::StatusOr<std::string> GrpcConnection::Checkpoint(absl::Time deadline) {
   GR_ASSIGN_OR_RETURN(const rpc::FlatMessage response,
-                      Call(rpc::method::kCheckpoint, {}, absl::InfiniteFuture()));
+                      Call(rpc::method::kCheckpoint, {}, deadline));
   return rpc::DecodeBytesField(response.view(), rpc::field::checkpoint_response::kPath);
 }
 

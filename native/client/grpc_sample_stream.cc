@@ -42,6 +42,9 @@ class GrpcSampleStream final : public SampleStream,
   absl::StatusOr<std::optional<table::SampledItem>> Next(absl::Time wait_until) override {
     return queue_.Pop(wait_until);
   }
+  absl::Time last_heard() const override {
+    return absl::FromUnixNanos(last_heard_.load(std::memory_order_relaxed));
+  }
 
   void OnReadDone(bool ok) override {
     if (ok) {
@@ -79,6 +82,7 @@ class GrpcSampleStream final : public SampleStream,
 
  private:
   absl::Status ReadSamples() {
+    last_heard_.store(absl::ToUnixNanos(absl::Now()), std::memory_order_relaxed);
     GR_ASSIGN_OR_RETURN(const rpc::FlatMessage message, rpc::FlatMessage::Create(response_));
     GR_ASSIGN_OR_RETURN(std::vector<table::SampledItem> samples, decoder_.Decode(message.view()));
     for (table::SampledItem& sample : samples) queue_.Push(std::move(sample));
@@ -101,6 +105,7 @@ class GrpcSampleStream final : public SampleStream,
   SampleDecoder decoder_;  // Used by OnReadDone alone.
   SampleQueue queue_;
   std::atomic<bool> released_{false};
+  std::atomic<int64_t> last_heard_{0};  // Since 1970, in ns.
 
   base::Mutex mutex_;
   base::CondVar done_changed_;

@@ -38,17 +38,18 @@ absl::Status InprocConnection::ReportUnused(const std::string& table, int64_t n)
 
 absl::Status InprocConnection::MutatePriorities(const std::string& table,
                                                 absl::Span<const table::KeyWithPriority> updates,
-                                                absl::Span<const uint64_t> delete_keys) {
+                                                absl::Span<const uint64_t> delete_keys,
+                                                absl::Time /*deadline*/) {
   GR_RETURN_IF_ERROR(CheckRunning());
   return service_->MutatePriorities(table, updates, delete_keys);
 }
 
-absl::Status InprocConnection::Reset(const std::string& table) {
+absl::Status InprocConnection::Reset(const std::string& table, absl::Time /*deadline*/) {
   GR_RETURN_IF_ERROR(CheckRunning());
   return service_->Reset(table);
 }
 
-absl::StatusOr<std::string> InprocConnection::Checkpoint() {
+absl::StatusOr<std::string> InprocConnection::Checkpoint(absl::Time /*deadline*/) {
   GR_RETURN_IF_ERROR(CheckRunning());
   return service_->Checkpoint();
 }

@@ -19,7 +19,7 @@ class ResidentBatchesTest : public BatchSamplerTest {
     options.prefetch = prefetch;
     options.device = device::NewCpuDevice();
     options.draws_on_device = true;
-    return *BatchSampler::Create([this] { return Connect(); }, options);
+    return *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   }
   std::unique_ptr<FixedBatches> MakeFixed(int64_t size) {
     FixedBatches::Options options;

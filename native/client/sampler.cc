@@ -21,8 +21,8 @@ absl::StatusOr<std::unique_ptr<Sampler>> Sampler::Create(ConnectionSource source
   return std::unique_ptr<Sampler>(new Sampler(std::move(source), options));
 }
 
-absl::Status Sampler::OpenStream() {
-  GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, source_());
+absl::Status Sampler::OpenStream(absl::Time deadline) {
+  GR_ASSIGN_OR_RETURN(const std::shared_ptr<Connection> connection, source_(deadline));
   GR_ASSIGN_OR_RETURN(stream_,
                       connection->OpenSampleStream(options_.table, options_.rate_limiter_timeout));
   retry_.Opened();
@@ -41,34 +41,38 @@ void Sampler::RequestMore() {
   stream_->Request(room);
 }
 
-absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next(absl::Time deadline) {
+absl::StatusOr<std::optional<table::SampledItem>> Sampler::Next() {
   // Long enough for the wait to ask for the host program's interrupt meanwhile.
   constexpr absl::Duration kLookForCancelEvery = absl::Milliseconds(250);
+  // What a living server's answer takes beyond the rate limiter's timeout.
+  constexpr absl::Duration kSilence = absl::Seconds(5);
 
   GR_RETURN_IF_ERROR(CheckNotForked());
   if (options_.max_samples >= 0 && taken_ == options_.max_samples) return std::nullopt;
+  const absl::Time start = absl::Now(), deadline = start + options_.rate_limiter_timeout;
   while (true) {
     if (cancelled_.load()) return absl::CancelledError("The sampler has been closed.");
     if (stream_ == nullptr) {
-      const absl::Status opened = OpenStream();
+      const absl::Status opened = OpenStream(deadline);
       if (!opened.ok()) {
         GR_RETURN_IF_ERROR(retry_.Recover(opened, deadline));
         continue;
       }
     }
     RequestMore();
-    const absl::Time slice_end = std::min(deadline, absl::Now() + kLookForCancelEvery);
-    absl::StatusOr<std::optional<table::SampledItem>> sample = stream_->Next(slice_end);
+    absl::StatusOr<std::optional<table::SampledItem>> sample =
+        stream_->Next(absl::Now() + kLookForCancelEvery);
     if (!sample.ok()) {
-      rate_limiter_timed_out_ = absl::IsDeadlineExceeded(sample.status());
       if (!absl::IsCancelled(sample.status())) stream_ = nullptr;
       GR_RETURN_IF_ERROR(retry_.Recover(sample.status(), deadline));
       continue;
     }
     if (!sample->has_value()) {
-      if (slice_end < deadline) continue;
+      const absl::Time heard = std::max(start, stream_->last_heard());
+      if (absl::Now() < heard + options_.rate_limiter_timeout + kSilence) continue;
+      stream_ = nullptr;
       return absl::DeadlineExceededError(
-          absl::StrCat("No sample of table ", options_.table, " before the deadline."));
+          absl::StrCat("The server does not answer: no sample of table ", options_.table, "."));
     }
     retry_.Succeeded();
     --in_flight_;

@@ -22,31 +22,28 @@ struct SamplerOptions {
 };
 
 // Thread-compatible but for Cancel. When the server is UNAVAILABLE a new stream is tried for
-// ConnectPatience() since the last sample or stream; samples in flight then are lost, as they are
-// to Reverb's clients.
+// ConnectPatience() since the last sample or stream, and no longer than the rate limiter's timeout;
+// samples in flight then are lost, as they are to Reverb's clients. The server keeps that timeout,
+// but one that is not heard of for a while longer is not waited for.
 class Sampler {
  public:
   // INVALID_ARGUMENT naming the option.
   static absl::StatusOr<std::unique_ptr<Sampler>> Create(ConnectionSource source,
                                                          const SamplerOptions& options);
 
-  // The next sample; nullopt after `max_samples`. DEADLINE_EXCEEDED if there is none by
-  // `deadline`, or with the rate limiter's text by its timeout. FAILED_PRECONDITION in a forked
+  // The next sample; nullopt after `max_samples`. DEADLINE_EXCEEDED with the rate limiter's text
+  // by its timeout, with another if the server is away or silent. FAILED_PRECONDITION in a forked
   // child.
-  absl::StatusOr<std::optional<table::SampledItem>> Next(
-      absl::Time deadline = absl::InfiniteFuture());
+  absl::StatusOr<std::optional<table::SampledItem>> Next();
 
   // Ends a waiting Next, and all later ones, with CANCELLED; from any thread.
   void Cancel() { cancelled_.store(true); }
-
-  // Whether Next ended with DEADLINE_EXCEEDED by the rate limiter's timeout, not by `deadline`.
-  bool rate_limiter_timed_out() const { return rate_limiter_timed_out_; }
 
  private:
   Sampler(ConnectionSource source, const SamplerOptions& options)
       : source_(std::move(source)), options_(options) {}
 
-  absl::Status OpenStream();
+  absl::Status OpenStream(absl::Time deadline);
   void RequestMore();
   const ConnectionSource source_;
   const SamplerOptions options_;
@@ -54,7 +51,6 @@ class Sampler {
   int64_t taken_ = 0;
   int64_t in_flight_ = 0;
   Retry retry_;
-  bool rate_limiter_timed_out_ = false;
   std::atomic<bool> cancelled_{false};
 };
 

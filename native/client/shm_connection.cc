@@ -12,7 +12,7 @@ namespace gear_reverb::client {
 namespace {
 
 // A server on this host answers at once, unless it is very busy.
-constexpr absl::Duration kWelcomeTimeout = absl::Seconds(10);
+constexpr absl::Duration kWelcomeTimeout = absl::Seconds(2);
 
 void LogFallback(const char* what, const absl::Status& why) {
   base::Log(base::LogLevel::kDebug, absl::StrCat(what, " over gRPC: ", why.message()));
@@ -124,9 +124,11 @@ absl::Status ShmConnection::InsertStacked(const StackedItems& items, absl::Time 
 
 absl::Status ShmConnection::MutatePriorities(const std::string& table,
                                              absl::Span<const table::KeyWithPriority> updates,
-                                             absl::Span<const uint64_t> delete_keys) {
+                                             absl::Span<const uint64_t> delete_keys,
+                                             absl::Time deadline) {
   const size_t bytes = updates.size() * sizeof(updates[0]) + delete_keys.size() * sizeof(uint64_t);
-  if (bytes > shm::kMaxBodyBytes / 2) return grpc_->MutatePriorities(table, updates, delete_keys);
+  if (bytes > shm::kMaxBodyBytes / 2)
+    return grpc_->MutatePriorities(table, updates, delete_keys, deadline);
   std::shared_ptr<ShmControl> control;
   {
     base::MutexLock lock(&mutex_);
@@ -140,14 +142,16 @@ absl::Status ShmConnection::MutatePriorities(const std::string& table,
     if (opened.ok()) control = *std::move(opened);
   }
   absl::Status status = absl::UnavailableError("");
-  if (control != nullptr) status = control->MutatePriorities(table, updates, delete_keys);
-  // An interrupted call leaves its answer behind, and a broken connection is of no use.
-  if (control != nullptr && !absl::IsCancelled(status) && usable()) {
+  if (control != nullptr) status = control->MutatePriorities(table, updates, delete_keys, deadline);
+  // A call that was not waited for leaves its answer behind, and a broken connection is of no use.
+  const bool left = absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
+  if (control != nullptr && !left && usable()) {
     base::MutexLock lock(&mutex_);
     idle_.push_back(std::move(control));
   }
   // Once more does no harm: the same priorities are set, and what is deleted is deleted.
-  if (absl::IsUnavailable(status)) return grpc_->MutatePriorities(table, updates, delete_keys);
+  if (absl::IsUnavailable(status))
+    return grpc_->MutatePriorities(table, updates, delete_keys, deadline);
   return status;
 }
 
@@ -155,9 +159,13 @@ absl::Status ShmConnection::ReportUnused(const std::string& table, int64_t n) {
   return grpc_->ReportUnused(table, n);
 }
 
-absl::Status ShmConnection::Reset(const std::string& table) { return grpc_->Reset(table); }
+absl::Status ShmConnection::Reset(const std::string& table, absl::Time deadline) {
+  return grpc_->Reset(table, deadline);
+}
 
-absl::StatusOr<std::string> ShmConnection::Checkpoint() { return grpc_->Checkpoint(); }
+absl::StatusOr<std::string> ShmConnection::Checkpoint(absl::Time deadline) {
+  return grpc_->Checkpoint(deadline);
+}
 
 absl::StatusOr<std::vector<std::string>> ShmConnection::ServerInfo(absl::Time deadline) {
   return grpc_->ServerInfo(deadline);

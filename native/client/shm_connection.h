@@ -41,9 +41,10 @@ class ShmConnection final : public Connection {
   absl::Status ReportUnused(const std::string& table, int64_t n) override;
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
-                                absl::Span<const uint64_t> delete_keys) override;
-  absl::Status Reset(const std::string& table) override;
-  absl::StatusOr<std::string> Checkpoint() override;
+                                absl::Span<const uint64_t> delete_keys,
+                                absl::Time deadline) override;
+  absl::Status Reset(const std::string& table, absl::Time deadline) override;
+  absl::StatusOr<std::string> Checkpoint(absl::Time deadline) override;
   absl::StatusOr<std::vector<std::string>> ServerInfo(absl::Time deadline) override;
 
  private:

@@ -186,10 +186,12 @@ absl::StatusOr<ShmControl::Answer> ShmControl::ReadDrawn(const shm::Frame& frame
 
 absl::Status ShmControl::MutatePriorities(const std::string& table,
                                           absl::Span<const table::KeyWithPriority> updates,
-                                          absl::Span<const uint64_t> delete_keys) {
+                                          absl::Span<const uint64_t> delete_keys,
+                                          absl::Time deadline) {
   GR_RETURN_IF_ERROR(Send(
       shm::MakeFrame(MessageType::kMutate, shm::EncodeMutateRequest(table, updates, delete_keys))));
-  GR_ASSIGN_OR_RETURN(const auto frame, Receive(absl::InfiniteFuture()));
+  GR_ASSIGN_OR_RETURN(const auto frame, Receive(deadline));
+  if (!frame.has_value()) return absl::DeadlineExceededError("The server did not answer in time.");
   if (frame->type != MessageType::kMutated) {
     return base::Internal("The server sent ", static_cast<uint32_t>(frame->type), ".");
   }

@@ -60,7 +60,7 @@ class ShmControl : public std::enable_shared_from_this<ShmControl> {
 
   absl::Status MutatePriorities(const std::string& table,
                                 absl::Span<const table::KeyWithPriority> updates,
-                                absl::Span<const uint64_t> delete_keys);
+                                absl::Span<const uint64_t> delete_keys, absl::Time deadline);
 
   // Has the server give back no memory any more; see shm::MessageType::kKeepMemory. UNIMPLEMENTED
   // by a server that knows nothing of it, FAILED_PRECONDITION by one that will not.

@@ -16,6 +16,7 @@ function(gear_reverb_layer name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "/emulated_")  # Of native/emulation/CMakeLists.txt.
   set(absent ${sources})
   list(FILTER absent INCLUDE REGEX "absent\\.cc$")
   if(absent AND GEAR_REVERB_HAS_CUDA)

@@ -2,6 +2,7 @@
 // way. Of compute capability 9.0 on; before, segments go the lanes' way.
 #pragma once
 
+#include "native/cuda/async_copy.cuh"
 #include "native/cuda/segment.cuh"
 
 namespace gear_reverb::cuda {
@@ -13,8 +14,6 @@ constexpr uint32_t kBulkSlotBytes = device::kTileBytes;
 constexpr uint32_t kBulkSharedBytes = kBulkWarps * kBulkSlots * kBulkSlotBytes;
 // Below this a bulk copy is not worth its latency.
 constexpr uint32_t kBulkFromBytes = 512;
-
-extern __shared__ __align__(128) std::byte bulk_slots[];
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -28,13 +27,11 @@ class BulkPipeline {
   __device__ explicit BulkPipeline(uint32_t lane) : lane_(lane) {
     __shared__ uint64_t barriers[kBulkWarps][kBulkSlots];
     const uint32_t warp = threadIdx.x / 32;
-    barriers_ = Shared(barriers[warp]);
-    slots_ = Shared(bulk_slots) + warp * kBulkSlots * kBulkSlotBytes;
+    barriers_ = barriers[warp];
+    slots_ = DynamicShared() + warp * kBulkSlots * kBulkSlotBytes;
     if (lane_ == 0) {
-      for (uint32_t i = 0; i < kBulkSlots; ++i) {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barriers_ + 8 * i) : "memory");
-      }
-      asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+      for (uint32_t i = 0; i < kBulkSlots; ++i) InitBarrier(barriers_ + i);
+      BarriersInitialized();
     }
     __syncwarp();
   }
@@ -59,37 +56,23 @@ class BulkPipeline {
   __device__ void Finish() {
     if (lane_ == 0) {
       while (stored_ < issued_) Store();
-      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+      WaitUntilWritten();
     }
     __syncwarp();
   }
 
  private:
-  template <typename T>
-  static __device__ uint32_t Shared(T* pointer) {
-    return static_cast<uint32_t>(__cvta_generic_to_shared(pointer));
-  }
-  static __device__ uint64_t Global(const std::byte* pointer) {
-    return __cvta_generic_to_global(pointer);
-  }
-
   __device__ void Issue(const std::byte* from, uint32_t bytes, std::byte* to) {
     // The slot's last copy has left it: it was put on its way a copy ago or more.
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    WaitUntilRead();
     const uint32_t slot = issued_ % kBulkSlots;
-    const uint32_t barrier = barriers_ + 8 * slot;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(slots_ + slot * kBulkSlotBytes),
-        "l"(Global(from)), "r"(bytes), "r"(barrier)
-        : "memory");
+    ExpectBytes(barriers_ + slot, bytes);
+    CopyIn(slots_ + slot * kBulkSlotBytes, from, bytes, barriers_ + slot);
     // What the slot's copy is to become is kept by shifting, not by indexing, which would take it
     // out of registers.
     to_[0] = to_[1], bytes_[0] = bytes_[1];
     to_[1] = to_[2], bytes_[1] = bytes_[2];
-    to_[2] = Global(to), bytes_[2] = bytes;
+    to_[2] = to, bytes_[2] = bytes;
     ++issued_;
     if (issued_ - stored_ == kBulkSlots) Store();
   }
@@ -97,31 +80,20 @@ class BulkPipeline {
   // Puts the oldest copy on its way out.
   __device__ void Store() {
     const uint32_t slot = stored_ % kBulkSlots;
-    const uint32_t phase = stored_ / kBulkSlots % 2;
-    uint32_t done = 0;
-    while (done == 0) {
-      asm volatile(
-          "{\n .reg .pred p;\n mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-          " selp.u32 %0, 1, 0, p;\n}"
-          : "=r"(done)
-          : "r"(barriers_ + 8 * slot), "r"(phase)
-          : "memory");
-    }
+    WaitForPhase(barriers_ + slot, stored_ / kBulkSlots % 2);
     const uint32_t waiting = issued_ - stored_;  // 1 to 3; the newest is in place 2.
-    const uint64_t to = waiting == 3 ? to_[0] : waiting == 2 ? to_[1] : to_[2];
+    std::byte* const to = waiting == 3 ? to_[0] : waiting == 2 ? to_[1] : to_[2];
     const uint32_t bytes = waiting == 3 ? bytes_[0] : waiting == 2 ? bytes_[1] : bytes_[2];
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
-                 "r"(slots_ + slot * kBulkSlotBytes), "r"(bytes)
-                 : "memory");
-    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    CopyOut(to, slots_ + slot * kBulkSlotBytes, bytes);
     ++stored_;
   }
 
   static_assert(kBulkSlots == 3, "to_ and bytes_ are shifted by hand.");
   const uint32_t lane_;
-  uint32_t barriers_, slots_;  // Addresses in shared memory.
+  uint64_t* barriers_;
+  std::byte* slots_;
   uint32_t issued_ = 0, stored_ = 0;
-  uint64_t to_[kBulkSlots] = {};
+  std::byte* to_[kBulkSlots] = {};
   uint32_t bytes_[kBulkSlots] = {};
 };
 

@@ -1,6 +1,7 @@
 // From drawn slots to the rows of a gather. All of it is small beside the gather: a thread moves
 // the 16 bytes of a piece, so a batch of 1024 items of three columns in four pieces moves 0.2 MB.
 #include "native/cuda/draw_kernels.h"
+#include "native/cuda/launch.cuh"
 
 namespace gear_reverb::cuda {
 namespace {
@@ -63,22 +64,19 @@ cudaError_t LaunchWriteEntries(const DirectoryView& directory, const EntryChange
                                cudaStream_t stream) {
   const uint64_t steps = changes.Steps(directory);
   if (steps == 0) return cudaSuccess;
-  WriteEntries<<<BlocksFor(steps), kStepsOfBlock, 0, stream>>>(directory, changes);
-  return cudaGetLastError();
+  return Launch(WriteEntries, BlocksFor(steps), kStepsOfBlock, 0, stream, directory, changes);
 }
 
 cudaError_t LaunchPick(const DirectoryView& directory, const Picked& picked, cudaStream_t stream) {
   const uint64_t steps = picked.Steps(directory);
   if (steps == 0) return cudaSuccess;
-  PickRows<<<BlocksFor(steps), kStepsOfBlock, 0, stream>>>(directory, picked);
-  return cudaGetLastError();
+  return Launch(PickRows, BlocksFor(steps), kStepsOfBlock, 0, stream, directory, picked);
 }
 
 cudaError_t LaunchWeights(const double* probabilities, uint32_t n, double beta, float* weights,
                           cudaStream_t stream) {
   if (n == 0) return cudaSuccess;
-  WeightsOfDraws<<<1, kWeightThreads, 0, stream>>>(probabilities, n, beta, weights);
-  return cudaGetLastError();
+  return Launch(WeightsOfDraws, 1, kWeightThreads, 0, stream, probabilities, n, beta, weights);
 }
 
 }  // namespace gear_reverb::cuda

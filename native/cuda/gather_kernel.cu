@@ -2,6 +2,7 @@
 
 #include "native/cuda/bulk_copy.cuh"
 #include "native/cuda/gather_tiles.cuh"
+#include "native/cuda/launch.cuh"
 
 namespace gear_reverb::cuda {
 namespace {
@@ -73,12 +74,8 @@ cudaError_t LaunchGather(GatherKernel kernel, const RowList& list, std::byte* ou
   const uint64_t most = bulk ? held.bulk : held.lanes;
   const uint64_t wanted = (list.tile_count + threads / 32 - 1) / (threads / 32);
   const auto blocks = static_cast<uint32_t>(wanted < most ? wanted : most);
-  if (bulk) {
-    GatherByBulk<<<blocks, threads, kBulkSharedBytes, stream>>>(list, output);
-  } else {
-    GatherByLanes<<<blocks, threads, 0, stream>>>(list, output);
-  }
-  return cudaGetLastError();
+  return bulk ? Launch(GatherByBulk, blocks, threads, kBulkSharedBytes, stream, list, output)
+              : Launch(GatherByLanes, blocks, threads, 0, stream, list, output);
 }
 
 }  // namespace gear_reverb::cuda

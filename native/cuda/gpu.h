@@ -19,8 +19,10 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index);
 std::vector<device::DeviceStats> StatsOfOpenGpus();
 
 // Runs the kernels against random cases of `seed`, from pinned host memory and from the GPU's own,
-// and a stream's whole way. What differed; empty if nothing did. A round takes a second or so.
-absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds);
+// and a stream's whole way. What differed; empty if nothing did. A round takes a second or so, most
+// of it for cases of several megabytes.
+absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds,
+                                                  bool large = true);
 
 // Bytes per second of a gather of `rows` rows of `pieces` pieces of `piece_bytes` each, all rows at
 // random places, as a median of `repeats`: by "lanes", "bulk" or "engine", from the "host" (pinned)

@@ -6,6 +6,7 @@
 // device memory and 1.6 GB of cache, at two wide loads and 15 exchanges of lanes a level. A thread
 // for each draw would touch 32 lines with every load instruction, and a warp for each draw would
 // exchange lanes four times as often.
+#include "native/cuda/launch.cuh"
 #include "native/cuda/select_kernels.h"
 #include "native/cuda/select_node.cuh"
 
@@ -64,11 +65,10 @@ cudaError_t LaunchDraw(const SelectionView& view, DrawState* state, uint32_t n, 
   cudaError_t error =
       cudaMemsetAsync(&state->least_probability, 0xff, sizeof(state->least_probability), stream);
   if (error != cudaSuccess) return error;
-  Draw<<<Blocks(uint64_t{n} * kLanes), kThreads, 0, stream>>>(view, state, n, output);
-  if (error = cudaGetLastError(); error != cudaSuccess) return error;
-  FinishDraw<<<output.weights == nullptr ? 1 : Blocks(n), kThreads, 0, stream>>>(
-      state, n, beta, output.probabilities, output.weights);
-  return cudaGetLastError();
+  error = Launch(Draw, Blocks(uint64_t{n} * kLanes), kThreads, 0, stream, view, state, n, output);
+  if (error != cudaSuccess) return error;
+  return Launch(FinishDraw, output.weights == nullptr ? 1 : Blocks(n), kThreads, 0, stream, state,
+                n, beta, output.probabilities, output.weights);
 }
 
 }  // namespace gear_reverb::cuda

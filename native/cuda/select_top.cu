@@ -4,6 +4,7 @@
 // so the block goes down from the root, keeps k nodes a level, and ranks their 32 k children in
 // tiles. It reads 16 * 32 k bytes a level, wherever the items lie and however many there are; a
 // tile none of whose ranks is before the k-th so far costs no sort.
+#include "native/cuda/launch.cuh"
 #include "native/cuda/select_kernels.h"
 #include "native/cuda/select_node.cuh"
 
@@ -83,8 +84,7 @@ __global__ void __launch_bounds__(kMost)
 
 cudaError_t LaunchTop(const SelectionView& view, uint32_t k, const DrawOutput& output,
                       cudaStream_t stream) {
-  Top<<<1, kMost, 0, stream>>>(view, k, output);
-  return cudaGetLastError();
+  return Launch(Top, 1, kMost, 0, stream, view, k, output);
 }
 
 }  // namespace gear_reverb::cuda

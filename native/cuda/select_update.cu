@@ -5,6 +5,7 @@
 // the time is that of L + 3 short launches in a row: it grows with L, the logarithm of the table's
 // size. Changes under one node compute it several times, to the same bits, which needs no
 // agreement among them; a level with fewer nodes than there are changes is recomputed whole.
+#include "native/cuda/launch.cuh"
 #include "native/cuda/select_kernels.h"
 #include "native/cuda/select_node.cuh"
 
@@ -80,9 +81,10 @@ cudaError_t ResumTree(const TreeView<T>& tree, const SlotState* states, uint32_t
     const uint32_t count = tree.count[level];
     const SlotState* const above = states != nullptr && n < count ? states : nullptr;
     const uint32_t nodes = above == nullptr ? count : n;
-    ResumLevel<T><<<Blocks(uint64_t{nodes} * kLanes), kThreads, 0, stream>>>(
-        tree.level[level - 1], tree.level[level], above, nodes, 5 * level);
-    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+    const cudaError_t error =
+        Launch(ResumLevel<T>, Blocks(uint64_t{nodes} * kLanes), kThreads, 0, stream,
+               tree.level[level - 1], tree.level[level], above, nodes, 5 * level);
+    if (error != cudaSuccess) return error;
   }
   return cudaSuccess;
 }
@@ -91,10 +93,9 @@ cudaError_t ResumTree(const TreeView<T>& tree, const SlotState* states, uint32_t
 
 cudaError_t LaunchWrite(const SelectionView& view, const SlotState* states, uint32_t n,
                         const ClaimTable& claims, cudaStream_t stream) {
-  Claim<<<Blocks(n), kThreads, 0, stream>>>(states, n, claims);
-  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
-  WriteLeaves<<<Blocks(n), kThreads, 0, stream>>>(view, states, n, claims);
-  return cudaGetLastError();
+  const cudaError_t error = Launch(Claim, Blocks(n), kThreads, 0, stream, states, n, claims);
+  if (error != cudaSuccess) return error;
+  return Launch(WriteLeaves, Blocks(n), kThreads, 0, stream, view, states, n, claims);
 }
 
 cudaError_t LaunchResum(const SelectionView& view, const SlotState* states, uint32_t n,

@@ -103,7 +103,8 @@ absl::StatusOr<std::string> CheckTierMemory(std::shared_ptr<GpuDevice> gpu, uint
 
 }  // namespace
 
-absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds) {
+absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int rounds,
+                                                  bool large) {
   GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(index));
   const auto& device = static_cast<const GpuDevice&>(*gpu);
   const CurrentGpu current(index);
@@ -117,6 +118,7 @@ absl::StatusOr<std::vector<std::string>> SelfTest(int index, uint64_t seed, int 
                       CheckTierMemory(std::static_pointer_cast<GpuDevice>(gpu), seed));
   note(std::move(tier));
   for (const CaseSize size : {CaseSize::kSmall, CaseSize::kMedium, CaseSize::kLarge}) {
+    if (size == CaseSize::kLarge && !large) continue;
     for (int i = 0; i < rounds; ++i) {
       const GatherCase made = RandomGatherCase(seed + i, size);
       for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {

@@ -22,17 +22,22 @@ int64_t RandomSize(Generator& random, int64_t most) {
 }
 
 void AddRandomRow(Generator& random, GatherCase& made, int64_t largest, uint64_t* output_end) {
-  const auto kind = static_cast<RowKind>(Random(random, 0, 4));
+  // Half of the rows are copies: of them there are several ways.
+  const auto kind = static_cast<RowKind>(std::max<int64_t>(Random(random, -3, 4), 0));
   const int64_t in = SourceBytes(kind), out = OutputBytes(kind);
+  // In half of the rows source and output are aligned alike.
+  const int64_t unit = Random(random, 0, 1) == 0 ? 1 : 16;
   uint64_t destination = *output_end + RandomSize(random, 200);
-  destination += -destination % out;
+  destination += -destination % (out * unit);
   std::vector<int64_t> pieces(Random(random, 0, 4));
   int64_t elements = 0;
-  for (int64_t& piece : pieces) elements += piece = RandomSize(random, largest / in);
+  for (int64_t& piece : pieces) {
+    elements += piece = RandomSize(random, largest / in) / unit * unit;
+  }
   if (kind == RowKind::kMask) elements = RandomSize(random, largest);
   int64_t begin = 0, window = elements;
   if (Random(random, 0, 1) == 0) {  // Else all of the source, as most batches have it.
-    begin = Random(random, -elements - 3, elements + 3);
+    begin = Random(random, -elements - 3, elements + 3) / unit * unit;
     window = RandomSize(random, 2 * elements + 3);
   }
   if (kind == RowKind::kMask) {
@@ -40,7 +45,8 @@ void AddRandomRow(Generator& random, GatherCase& made, int64_t largest, uint64_t
   } else {
     made.plan.AddRow(kind, destination, begin * in, window * in);
     for (const int64_t piece : pieces) {
-      const int64_t at = Random(random, 0, static_cast<int64_t>(made.source.size()) - piece * in);
+      const int64_t at =
+          Random(random, 0, static_cast<int64_t>(made.source.size()) - piece * in) / unit * unit;
       made.plan.AddPiece(made.source.data() + at, piece * in);
     }
   }

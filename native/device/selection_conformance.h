@@ -36,7 +36,7 @@ TEST_P(SelectionTest, FollowsTheModelTheTwinAndTheSequence) {
     selectors::testing::Model model(GetParam().options);
     std::map<uint32_t, SlotState> held;
     uint64_t clock = 0;
-    for (int step = 0; step < 250; ++step) {
+    for (int step = 0; step < base::testing::Rounds(1000) / 4; ++step) {
       std::vector<SlotState> batch;
       for (size_t i = below(24); i > 0; --i) {
         const uint32_t slot = below(slot_count);
@@ -58,7 +58,7 @@ TEST_P(SelectionTest, FollowsTheModelTheTwinAndTheSequence) {
           batch.push_back(Free(slot));
         }
       }
-      if (step % 100 == 99) {
+      if (step % 100 == 49) {
         for (auto* each : {&selection, &single, &twin}) ASSERT_TRUE((*each)->Clear(nullptr).ok());
         model.Clear();
         held.clear();
@@ -175,7 +175,7 @@ TEST_P(SelectionTest, GrowsWithWhatItHolds) {
   EXPECT_TRUE(Draw(*selection, 500, 0.4, 3) == Draw(*at_once, 500, 0.4, 3));
 }
 
-// 10^5 draws among 200 items, a tenth of them of priority zero.
+// Draws among 200 items, a tenth of them of priority zero.
 TEST_P(SelectionTest, FrequenciesMatchTheProbabilities) {
   auto selection = Make();
   selectors::testing::Model model(GetParam().options);
@@ -183,7 +183,7 @@ TEST_P(SelectionTest, FrequenciesMatchTheProbabilities) {
   std::vector<double> priorities(200);
   for (uint32_t slot = 0; slot < 200; ++slot) priorities[slot] = slot % 10;
   ASSERT_TRUE(selection->Apply(StatesOf(priorities), nullptr).ok());
-  constexpr uint32_t kDraws = 100000;
+  constexpr uint32_t kDraws = base::testing::Rounds(100000);
   std::map<selectors::Slot, size_t> counts;
   for (const uint32_t slot : Draw(*selection, kDraws, 0, 11).slots) ++counts[slot];
   selectors::testing::ExpectDrawnAs(model.Probabilities(), counts, kDraws);
@@ -191,7 +191,7 @@ TEST_P(SelectionTest, FrequenciesMatchTheProbabilities) {
 
 TEST_P(WeightedSelectionTest, ZeroIsNeverDrawnWhileAnyIsPositive) {
   std::mt19937_64 random(4);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < base::testing::Rounds(60); ++round) {
     const size_t count = round % 3 == 0 ? 33 : round % 3 == 1 ? 1200 : 40000;
     const int spread = round % 2 == 0 ? 60 : 1800;
     std::vector<double> priorities(count);
@@ -355,7 +355,7 @@ TEST_P(SelectionTest, TopGivesTheFirstOfTheOrder) {
 // recomputed whole.
 TEST_P(SelectionTest, EqualsTheTwinOnAMillionSlots) {
   std::mt19937_64 random(14);
-  constexpr uint32_t kSlots = 1 << 20;
+  constexpr uint32_t kSlots = base::testing::Rounds(1 << 20);
   auto selection = Make(), twin = MakeTwin();
   std::vector<SlotState> states;
   for (uint32_t slot = 0; slot < kSlots + 70000; ++slot) {

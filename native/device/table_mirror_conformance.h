@@ -95,7 +95,7 @@ TEST_P(TableMirrorTest, HoldsWhatTheTableHolds) {
     std::mt19937_64 random(seed);
     Open(seed == 0 ? 20 : 700);
     const auto mirror = Mirror(backend), twin = Mirror(MakeSelectTwin());
-    for (int round = 0; round < 120; ++round) {
+    for (int round = 0; round < base::testing::Rounds(1200) / 10; ++round) {
       for (size_t i = random() % 40; i > 0; --i) {
         const uint64_t key = random() % 1000;
         const double priority = static_cast<double>(random() % 8) / 2;
@@ -162,7 +162,7 @@ TEST_P(TableMirrorTest, DrawsFollowTheTablesProbabilities) {
     for (auto& [key, probability] : expected) probability = 0;
     expected[table->Sample(1).value()[0].item.key] = 1;
   }
-  constexpr uint32_t kDraws = 50000;
+  constexpr uint32_t kDraws = base::testing::Rounds(100000) / 2;
   std::map<uint64_t, double> counts;
   const Draws draws = DrawFrom(*mirror, kDraws).value();
   for (const uint64_t key : draws.keys) ++counts[key];
