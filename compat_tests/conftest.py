@@ -16,6 +16,8 @@ import gc
 import importlib
 import importlib.util
 import os
+import random
+import socket
 import threading
 import time
 import types
@@ -24,8 +26,9 @@ import numpy as np
 import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-# Calls of ours to a server that is gone end with an error after so many seconds.
-os.environ.setdefault("GEAR_REVERB_CONNECT_TIMEOUT", "2")
+# Calls of ours to a server that is gone end with an error after so many seconds, which one that is
+# there, but slow, has to accept a connection.
+os.environ.setdefault("GEAR_REVERB_CONNECT_TIMEOUT", "10")
 
 # No call of a test takes longer, unless it hangs. Generous: the machine may be busy.
 CALL_SECONDS = 30.0
@@ -250,6 +253,23 @@ our_server = pytest.fixture(name="our_server")(_one_pair)
 def all_pairs():
     """Makes one `Pair` of each kind; the caller stops them."""
     return lambda: [Pair(name) for name in PAIRS]
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """For tests with a server that is gone."""
+    monkeypatch.setenv("GEAR_REVERB_CONNECT_TIMEOUT", "2")
+
+
+@pytest.fixture
+def free_port():
+    """Below those that the system hands out, so that nobody is given it meanwhile."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as handed_out:
+        first = int(handed_out.read().split()[0])
+    while True:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", random.randrange(first // 2, first)))
+            return probe.getsockname()[1]
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def test_an_iterator_goes_away(our_client, bounded, kind):
     bounded(forget)
 
 
-def test_the_server_stops(our_client, bounded):
+def test_the_server_stops(our_client, bounded, impatient):
     server = our_client.start(our_client.table(signature=numbered.SIGNATURE))
     dataset = make(our_client, f"localhost:{server.port}", "items")
     outcome = []

@@ -1,15 +1,6 @@
 """A server that is gone, or never was, is reported; nothing waits for it for ever."""
 
-import socket
-
 import pytest
-
-
-@pytest.fixture
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
 
 
 def test_info_gives_up_at_its_deadline(lib, bounded, free_port):
@@ -26,7 +17,7 @@ def test_info_of_a_stopped_server(pair, bounded):
         client.server_info(1)
 
 
-def test_a_checkpoint_of_a_stopped_server(pair, bounded):
+def test_a_checkpoint_of_a_stopped_server(pair, bounded, impatient):
     server = pair.start(pair.table())
     client = pair.connect(server)
     client.insert([1], {"t": 1.0})
@@ -46,7 +37,7 @@ def test_a_checkpoint_of_a_stopped_server(pair, bounded):
     ],
     ids=["sample", "insert", "reset", "mutate", "info"],
 )
-def test_calls_to_a_stopped_server(our_client, bounded, call):
+def test_calls_to_a_stopped_server(our_client, bounded, impatient, call):
     server = our_client.start(our_client.table())
     client = our_client.connect(server)
     client.insert([1], {"t": 1.0})

@@ -1,7 +1,5 @@
 """Starting and stopping servers."""
 
-import socket
-
 import pytest
 
 
@@ -32,12 +30,9 @@ def test_bad_checkpointer(lib):
         lib.Server([lib.table()], checkpointer="x")
 
 
-def test_a_given_port_is_used(pair):
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port = probe.getsockname()[1]
-    server = pair.start(pair.table(), port=port)
-    assert server.port == port
+def test_a_given_port_is_used(pair, free_port):
+    server = pair.start(pair.table(), port=free_port)
+    assert server.port == free_port
     assert set(pair.connect(server).server_info()) == {"t"}
 
 

@@ -5,6 +5,7 @@ import sys
 import threading
 
 import pytest
+from processes import wait_until
 
 import gear_reverb
 
@@ -21,8 +22,7 @@ def test_closing_a_sampler_ends_a_call_of_another_thread(client):
 
     thread = threading.Thread(target=sample, daemon=True)
     thread.start()
-    while client.server_info()["q"].waiting_samples == 0:
-        pass
+    wait_until(lambda: client.server_info()["q"].waiting_samples == 1)
     sampler.Close()
     thread.join(20)
     assert errors == ["The sampler has been closed."]

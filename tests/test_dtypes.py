@@ -1,10 +1,8 @@
 """Element types that NumPy lacks, within a process and over the wire."""
 
-import subprocess
-import sys
-
 import ml_dtypes
 import numpy as np
+import processes
 import pytest
 from tables import make_table
 
@@ -19,13 +17,6 @@ DTYPES = [
     ml_dtypes.float8_e5m2fnuz,
 ]
 
-SERVER = """
-import gear_reverb as reverb
-server = reverb.Server([reverb.Table.queue("t", 100)])
-print(server.port, flush=True)
-server.wait()
-"""
-
 
 @pytest.fixture(scope="module", params=["in-process", "grpc"])
 def client(request):
@@ -34,10 +25,8 @@ def client(request):
         yield server.localhost_client()
         server.stop()
         return
-    process = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
-    yield gear_reverb.Client(f"localhost:{int(process.stdout.readline())}")
-    process.kill()
-    process.communicate()
+    with processes.serve("gear_reverb.Table.queue('t', 100)") as (_, port):
+        yield gear_reverb.Client(f"localhost:{port}")
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)

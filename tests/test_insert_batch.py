@@ -1,7 +1,7 @@
 """Client.insert_batch: what comes back, what is refused, what waits; in process, by
 shared memory and over gRPC."""
 
-import os
+import contextlib
 import subprocess
 import sys
 import textwrap
@@ -9,6 +9,7 @@ import threading
 
 import ml_dtypes
 import numpy as np
+import processes
 import pytest
 import tree
 from tables import make_table, sizes
@@ -16,40 +17,20 @@ from tables import make_table, sizes
 import gear_reverb
 from gear_reverb import selectors
 
-_REMOTE = """
-    import sys
-    sys.path.insert(0, {tests!r})
-    from tables import make_table
-    import numpy as np
-    import gear_reverb
-    from gear_reverb import rate_limiters, selectors
-    server = gear_reverb.Server([{tables}])
-    print(server.port, flush=True)
-    sys.stdin.read()
-"""
-
 
 @pytest.fixture(params=["in-process", "shared-memory", "grpc"])
 def connect(request, serve, monkeypatch):
     """A function from the source of tables to a client of a server that has them."""
-    processes = []
+    with contextlib.ExitStack() as servers:
 
-    def start(tables):
-        if request.param == "in-process":
-            return serve(*eval(f"[{tables}]"))
-        code = textwrap.dedent(_REMOTE).format(tests=os.path.dirname(__file__), tables=tables)
-        process = subprocess.Popen(
-            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        processes.append(process)
-        monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", request.param)
-        return gear_reverb.Client(f"localhost:{int(process.stdout.readline())}")
+        def start(tables):
+            if request.param == "in-process":
+                return serve(*eval(f"[{tables}]"))
+            monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", request.param)
+            _, port = servers.enter_context(processes.serve(tables))
+            return gear_reverb.Client(f"localhost:{port}")
 
-    yield start
-    for process in processes:
-        process.stdin.close()
-        process.stdout.close()
-        process.wait()
+        yield start
 
 
 def take(client, count, table="t"):
@@ -220,8 +201,9 @@ def test_it_waits_for_the_rate_limiter(connect):
 def test_a_timeout_tells_how_many_are_in(connect):
     client = connect("make_table(max_size=10, max_times_sampled=1, "
                      "rate_limiter=gear_reverb.rate_limiters.Queue(10))")  # fmt: skip
+    assert sizes(client) == {"t": 0}  # It is connected.
     with pytest.raises(gear_reverb.errors.DeadlineExceededError, match="10 of 3000 items"):
-        client.insert_batch("t", np.arange(3000), 1.0, timeout=0.3)
+        client.insert_batch("t", np.arange(3000), 1.0, timeout=3)
     assert sizes(client) == {"t": 10}
 
 
@@ -235,6 +217,8 @@ def test_chunks_go_when_their_last_item_does(serve):
 
 
 _MEMORY = """
+    import ctypes
+    ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # No huge pages: they are resident as a whole.
     import numpy as np
     import gear_reverb as reverb
 

@@ -22,6 +22,7 @@ from adapters import (  # noqa: E402
     numbered_table,
     run,
 )
+from processes import wait_until  # noqa: E402
 from tables import make_table  # noqa: E402
 
 import gear_reverb  # noqa: E402
@@ -38,13 +39,6 @@ def client(serve):
 def iterate(client, *args, **options):
     args = args or ("t", 4)
     return reverb_jax.iterate(client, *args, **{"timeout": 60, "max_batches": 5, **options})
-
-
-def wait_until(condition, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def adapter_threads():
@@ -160,7 +154,7 @@ def test_errors_end_the_iteration(serve, prefetch):
 def test_batches_before_an_error_are_given(serve):
     client = serve(numbered_table(max_times_sampled=1))
     insert_numbered(client, 8)
-    batches = iterate(client, timeout=0.5, prefetch=4)
+    batches = iterate(client, timeout=3, prefetch=4)
     assert len([next(batches), next(batches)]) == 2
     with pytest.raises(gear_reverb.DeadlineExceededError):
         next(batches)

@@ -8,28 +8,18 @@ import time
 
 import numpy as np
 import pytest
-from processes import SECONDS, finish, start, stop
+from processes import SECONDS, finish, start, stop, wait_until
+from processes import serve as serve_elsewhere
 from tables import make_table, sizes
 
 import gear_reverb
 from gear_reverb import rate_limiters
 
-SERVER = """
-    import gear_reverb as reverb
-    server = reverb.Server([reverb.Table.queue("t", 10)])
-    print(server.port, flush=True)
-    server.wait()
-    print("drained", flush=True)
-"""
-
 
 @pytest.fixture
 def remote_server():
-    process = start(SERVER)
-    port = int(process.stdout.readline())
-    yield process, gear_reverb.Client(f"localhost:{port}")
-    process.kill()
-    process.communicate()
+    with serve_elsewhere("gear_reverb.Table.queue('t', 10)") as (process, port):
+        yield process, gear_reverb.Client(f"localhost:{port}")
 
 
 def catches(process, number):
@@ -42,8 +32,7 @@ def catches(process, number):
 def test_sigterm_drains_a_waiting_server(remote_server):
     process, client = remote_server
     client.insert([1], {"t": 1.0})
-    while not catches(process, signal.SIGTERM):  # Not before it waits.
-        time.sleep(0.01)
+    wait_until(lambda: catches(process, signal.SIGTERM))  # Not before it waits.
     process.send_signal(signal.SIGTERM)
     assert finish(process)[:2] == (0, "drained\n")
 
@@ -71,7 +60,7 @@ def test_a_server_of_this_process_is_reached_without_a_wire(serve):
     assert serve().data_plane == "in-process"
 
 
-def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server):
+def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server, impatient):
     process, client = remote_server
     errors = []
 
@@ -83,8 +72,7 @@ def test_a_killed_server_is_reported_to_a_blocked_sampler(remote_server):
 
     thread = threading.Thread(target=sample)
     thread.start()
-    while client.server_info()["t"].waiting_samples == 0:
-        time.sleep(0.01)
+    wait_until(lambda: client.server_info()["t"].waiting_samples == 1)
     process.kill()
     thread.join(SECONDS)
     assert len(errors) == 1
@@ -122,14 +110,10 @@ def test_a_killed_sampler_no_longer_waits(remote_server):
         import gear_reverb as reverb
         next(reverb.Client("{client.server_address}").sample("t"))
     """)
-    deadline = time.monotonic() + SECONDS
-    while client.server_info()["t"].waiting_samples == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert client.server_info()["t"].waiting_samples == 1
+    wait_until(lambda: client.server_info()["t"].waiting_samples == 1)
     sampler.kill()
     sampler.communicate()
-    while client.server_info()["t"].waiting_samples and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: client.server_info()["t"].waiting_samples == 0)
     client.insert([1], {"t": 1.0})
     assert sizes(client) == {"t": 1}, "the dead sampler took the item"
 
@@ -210,8 +194,8 @@ def test_ctrl_c_ends_a_waiting_sample(plane, call):
         server = reverb.Server([reverb.Table.queue("t", 2)])
         client = server.localhost_client()
         assert client.data_plane == "{plane}"
-        print("waiting", flush=True)
         try:
+            print("waiting", flush=True)
             {call}
         except KeyboardInterrupt:
             print("interrupted", flush=True)
@@ -228,8 +212,7 @@ def test_blocked_calls_say_which_inequality_blocks_them(serve):
     client = serve(make_table(rate_limiter=rate_limiters.MinSize(3)))
     thread = threading.Thread(target=lambda: list(client.sample("t")))
     thread.start()
-    while client.server_info()["t"].waiting_samples == 0:
-        time.sleep(0.01)
+    wait_until(lambda: client.server_info()["t"].waiting_samples == 1)
     info = client.server_info()["t"]
     assert "min_size_to_sample" in info.blocked_sample and "3" in info.blocked_sample
     assert (info.waiting_inserts, info.blocked_insert) == (0, "")

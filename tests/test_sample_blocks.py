@@ -1,7 +1,6 @@
 """Blocks of samples: what datasets are fed with, without TensorFlow."""
 
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ OPTIONS = {
     "max_samples_per_stream": -1,
     "rate_limiter_timeout_ms": -1,
 }
-PATIENCE_MS = 5000
+PATIENCE_MS = 60_000
 
 
 def sampler_of(client, **options):
@@ -138,8 +137,8 @@ def test_closing_ends_a_waiting_call(serve):
 
     def wait():
         with pytest.raises(StopIteration):
-            sampler.next(300)
-            sampler.next(300)
+            while True:
+                sampler.next(300)
         ended.set()
 
     thread = threading.Thread(target=wait)
@@ -160,9 +159,7 @@ def test_empty_blocks_come_while_there_is_nothing(serve):
     columns = [_sample_blocks.Column((None, 2), np.dtype(np.float32))]
     options = _sample_blocks.Options(columns, timesteps=False, max_in_flight=2)
     blocks = _sample_blocks.blocks(client.server_address, "t", options)
-    start = time.monotonic()
     empty = next(blocks)
-    assert time.monotonic() - start < 5
     assert [len(column) for column in empty] == [0] * 6
     assert empty[-1].shape == (0, 0, 2)
     client.insert(np.zeros(2, np.float32), {"t": 1.0})

@@ -1,7 +1,9 @@
 """Servers and tables."""
 
+import concurrent.futures
 import threading
 
+import numpy as np
 import pytest
 from tables import make_table
 
@@ -126,3 +128,22 @@ def test_a_table_of_another_class_is_replaced_by_a_plain_one():
 
     other = Named("a").replace(name="b")
     assert (type(other), other.name, other.info.max_size) == (gear_reverb.Table, "b", 5)
+
+
+def test_checkpoints_by_the_hundred_leave_the_server_standing(serve, monkeypatch, tmp_path):
+    monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", "grpc")
+    checkpointer = gear_reverb.checkpointers.DefaultCheckpointer(str(tmp_path))
+    client = serve(checkpointer=checkpointer)
+    client.insert_batch("t", np.zeros((50, 1 << 12)), 1.0)
+
+    def checkpoint(_):
+        try:
+            return client.checkpoint()
+        except IndexError as error:
+            return str(error)
+
+    with concurrent.futures.ThreadPoolExecutor(100) as threads:
+        said = list(threads.map(checkpoint, range(100)))
+    assert any(str(tmp_path) in each for each in said)
+    assert all(str(tmp_path) in each or "Too many checkpoints" in each for each in said)
+    assert client.server_info()["t"].current_size == 50

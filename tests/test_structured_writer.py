@@ -160,7 +160,7 @@ def test_large_steps(serve):
     np.testing.assert_array_equal(sample.data[0], frames[:2])
 
 
-def test_a_server_that_is_gone(serve):
+def test_a_server_that_is_gone(serve, impatient):
     server = gear_reverb.Server([make_table()])
     writer = gear_reverb.Client(f"localhost:{server.port}").structured_writer([config()])
     writer.append({"a": 1, "b": (1, 1)})
@@ -170,6 +170,15 @@ def test_a_server_that_is_gone(serve):
         for _ in range(3):
             writer.append({"a": 1, "b": (1, 1)})
             writer.flush(timeout_ms=20_000)
+
+
+def test_a_server_that_is_not_there_yet_is_what_the_first_item_meets(monkeypatch):
+    monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", "shared-memory")
+    monkeypatch.setenv("GEAR_REVERB_CONNECT_TIMEOUT", "0.5")
+    writer = gear_reverb.Client("localhost:1").structured_writer([config()])
+    writer.append({"a": 1, "b": (1, 1)})
+    with pytest.raises(gear_reverb.ReverbError, match="Gave up waiting for 1 unconfirmed"):
+        writer.flush(timeout_ms=20_000)
 
 
 def test_writers_are_flushed_when_the_program_ends(serve):

@@ -38,7 +38,6 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 class CondVar {
  public:
   void NotifyAll() { cv_.notify_all(); }
-  void NotifyOne() { cv_.notify_one(); }
 
   void Wait(Mutex* mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

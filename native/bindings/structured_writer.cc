@@ -125,7 +125,7 @@ StructuredConfig ConfigOf(const ConfigTuple& tuple) {
 py::object MakeStructuredWriter(const ClientPtr& client, const py::list& configs) {
   std::vector<StructuredConfig> parsed;
   for (py::handle config : configs) parsed.push_back(ConfigOf(py::cast<ConfigTuple>(config)));
-  WithoutGil([&] { return client->GetConnection().status(); });
+  Connect(client);
   writer::TrajectoryWriterOptions options;
   options.sender.max_unavailable = client::ConnectPatience();
   StructuredWriterPtr made(

@@ -225,16 +225,14 @@ void DefineWriter(py::module_& module) {
           py::arg("retry_on_unavailable") = true);
 }
 
-// Finds out, before the first item, by which way the data will go. A server that is not there is
-// what the first item meets.
+}  // namespace
+
 void Connect(const ClientPtr& client) {
   WithoutGil([&]() -> absl::Status {
     const absl::Status status = client->GetConnection().status();
     return absl::IsUnavailable(status) ? absl::OkStatus() : status;
   });
 }
-
-}  // namespace
 
 py::object MakeTrajectoryWriter(const ClientPtr& client, py::handle chunker_options,
                                 bool validate_items, int64_t max_in_flight_bytes) {

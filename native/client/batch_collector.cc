@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "native/base/interrupt.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
 #include "native/batch/join.h"
@@ -17,6 +18,25 @@
 
 namespace gear_reverb::client {
 namespace {
+
+// Drawn at once, so that a batch which is too large, or not wanted any more, is noticed before it
+// is drawn whole; and at first, when it is not known how large items are.
+constexpr int64_t kMostAtOnce = 1 << 14, kAtFirst = 8;
+// What every item of a batch has in `info`.
+constexpr size_t kInfoBytes = 4 * 8 + 4;
+
+size_t BytesOf(const batch::DrawnBatch& batch) {
+  size_t bytes = 0;
+  for (const batch::DrawnColumn& column : batch.columns) {
+    for (const auto& piece : column.pieces) bytes += piece.bytes;
+  }
+  return bytes;
+}
+
+absl::Status TooLarge(const BatchRequest& request) {
+  return base::InvalidArgument("A batch of ", request.size, " items needs more than max_bytes (",
+                               request.max_bytes, ").");
+}
 
 // How many of the first `n` items have no more than `*bytes`, which they are taken off; but
 // `at_least` so many.
@@ -50,10 +70,14 @@ BatchCollector::~BatchCollector() {
   }
   if (stream_ != nullptr) unused_ += stream_->End();
   unused_ += num_pending_;
-  if (unused_ > 0 && connection_ != nullptr) {
-    // A server that is gone counts no more.
-    connection_->ReportUnused(options_.table, unused_).IgnoreError();
-  }
+  ReportUnused();
+}
+
+void BatchCollector::ReportUnused() {
+  const int64_t unused = std::exchange(unused_, 0);
+  if (unused == 0 || connection_ == nullptr) return;
+  // A server that is gone counts no more.
+  connection_->ReportUnused(options_.table, unused).IgnoreError();
 }
 
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
@@ -82,7 +106,10 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
 
 absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& request,
                                                        absl::Time deadline, bool another) {
-  GR_RETURN_IF_ERROR(Fill(request, deadline));
+  if (const absl::Status filled = Fill(request, deadline); !filled.ok()) {
+    if (absl::IsInvalidArgument(filled)) ReportUnused();
+    return filled;
+  }
   if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
   const bool again = std::exchange(again_, false);
   if (!again) EndBatch();
@@ -91,6 +118,7 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& reque
   if (!again) DrawAhead(std::max(options_.ahead, another ? request.size : 0));
   if (!drawn.ok()) {
     unused_ += pending - num_pending_;
+    ReportUnused();
     return drawn.status();
   }
   absl::StatusOr<BatchPtr> batch = Gather(*drawn, request);
@@ -100,6 +128,7 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& reque
     pending_.push_front(*std::move(drawn));
   } else if (!batch.ok()) {
     unused_ += pending - num_pending_;
+    ReportUnused();
   }
   return batch;
 }
@@ -125,12 +154,35 @@ absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadli
   // little against what a call from Python costs.
   constexpr absl::Duration kLinger = absl::Microseconds(300);
 
+  if (!request.block_bytes.has_value() &&
+      static_cast<size_t>(request.size) > request.max_bytes / kInfoBytes) {
+    return TooLarge(request);
+  }
   bool lingers = false;
+  size_t bytes = 0, counted = 0;  // Of the first groups of `pending_`.
+  int64_t looked_at = 0;          // For an interrupt.
   while (num_pending_ < request.size && !ended_ && failed_.ok()) {
+    if (!request.block_bytes.has_value() && num_pending_ > 0) {
+      for (; counted < pending_.size(); ++counted) bytes += BytesOf(pending_[counted]);
+      item_bytes_ = std::max<size_t>(bytes / num_pending_, 1);
+      if (bytes > request.max_bytes) {
+        RefusePending();
+        return TooLarge(request);
+      }
+      if (num_pending_ >= looked_at + kMostAtOnce) {
+        looked_at = num_pending_;
+        const base::InterruptHook hook = base::interrupt_hook.load();
+        if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
+      }
+    }
     if (request.block_bytes.has_value() && num_pending_ > 0 && !std::exchange(lingers, true)) {
       deadline = std::min(deadline, absl::Now() + kLinger);
     }
-    const int64_t missing = request.size - num_pending_;
+    int64_t missing = std::min(request.size - num_pending_, kMostAtOnce);
+    if (!request.block_bytes.has_value()) {
+      const auto fit = item_bytes_ == 0 ? kAtFirst : (request.max_bytes - bytes) / item_bytes_ + 1;
+      missing = std::min(missing, static_cast<int64_t>(fit));
+    }
     const absl::Status status = lingers ? TryDraw(missing, deadline) : Draw(missing, deadline);
     if (status.ok()) continue;
     if (!lingers) return status;
@@ -168,6 +220,13 @@ batch::DrawnBatch BatchCollector::TakeFront(size_t n) {
     pending_.pop_front();
   }
   return taken;
+}
+
+void BatchCollector::RefusePending() {
+  unused_ += std::exchange(num_pending_, 0);
+  pending_.clear();
+  if (stream_ != nullptr) DropStream();  // More may be on its way.
+  EndBatch();
 }
 
 void BatchCollector::EndBatch() {

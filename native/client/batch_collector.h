@@ -47,6 +47,7 @@ struct CollectorOptions {
 struct BatchRequest {
   int64_t size = 0;  // > 0.
   batch::Ragged ragged = batch::Ragged::kError;
+  // Of the arrays; a batch that is larger is refused before it takes much more memory.
   size_t max_bytes = 0;
   // If given, fewer items will do: those that are there soon after the first, are alike, and have
   // about so many bytes. Otherwise fewer come at the end of a sequence alone.
@@ -130,6 +131,10 @@ class BatchCollector {
   int64_t Room() const;  // How many more the stream may draw.
   void DrawAhead(int64_t n);
   void EndBatch();  // The next one is another.
+  // What is drawn makes no batch.
+  void RefusePending();
+  // Tells the server of what it has drawn for nothing.
+  void ReportUnused();
   absl::Status OpenStream(absl::Time deadline);
   absl::Status SeedStream();
   void DropStream();
@@ -148,6 +153,7 @@ class BatchCollector {
   int64_t unused_ = 0;
   std::deque<batch::DrawnBatch> pending_;  // Drawn and not yet given out; none is empty.
   int64_t num_pending_ = 0;                // Items of them.
+  size_t item_bytes_ = 0;                  // About; 0 while it is not known.
   int64_t drawn_ = 0;                      // Items, by all streams.
   int64_t drawn_by_stream_ = 0;
   bool ended_ = false;   // Nothing is to be drawn any more.

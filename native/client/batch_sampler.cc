@@ -73,8 +73,8 @@ absl::StatusOr<BatchPtr> BatchSampler::TakePrefetched(absl::Time deadline) {
   base::MutexLock lock(&mutex_);
   if (closed_) return Closed();
   if (thread_ == nullptr) {
-    drawing_ = true;
     thread_ = std::make_unique<std::thread>([this] { Prefetch(); });
+    drawing_ = true;  // Not if there is no thread to be had.
   }
   ++waiting_;
   if (finished_.empty()) changed_.NotifyAll();

@@ -71,7 +71,7 @@ class BatchStreamOfSamples final : public BatchStream {
 
   // Once: what has been drawn comes soon, and the rest is not waited for.
   void Drain() {
-    constexpr absl::Duration kSilence = absl::Milliseconds(100), kDrain = absl::Seconds(1);
+    constexpr absl::Duration kSilence = absl::Milliseconds(300), kDrain = absl::Seconds(1);
     const absl::Time end = absl::Now() + kDrain;
     while (requested_ > 0 && absl::Now() < end) {
       const auto sample = samples_->Next(absl::Now() + kSilence);

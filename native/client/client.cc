@@ -43,8 +43,11 @@ absl::StatusOr<std::shared_ptr<Connection>> Client::GetConnection(absl::Time dea
       grpc_->Hello(forced ? deadline : std::min(deadline, absl::Now() + kHelloTimeout));
   if (absl::IsCancelled(hello.status())) return hello.status();
   if (!hello.ok() && !absl::IsUnimplemented(hello.status())) {
-    // Not there, as the call itself will tell.
-    return forced ? absl::StatusOr<std::shared_ptr<Connection>>(hello.status()) : grpc_;
+    if (forced) return hello.status();
+    // Not there, as the call itself will tell, or slow. The next call asks again.
+    base::Log(base::LogLevel::kDebug,
+              absl::StrCat(address_, " is used over gRPC for now: ", hello.status().message()));
+    return grpc_;
   }
   GR_ASSIGN_OR_RETURN(std::shared_ptr<Connection> chosen, Choose(hello, plane, deadline));
   base::MutexLock lock(&mutex_);

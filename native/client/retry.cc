@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "native/base/interrupt.h"
 #include "native/client/connection.h"
 
@@ -14,13 +13,13 @@ absl::Status Retry::Recover(const absl::Status& status, absl::Time deadline) {
   // A stream that lasts so long was one, though a limiter may have let nothing through.
   constexpr absl::Duration kLasts = absl::Seconds(1);
 
-  const absl::Time now = absl::Now();
+  const absl::Time now = now_();
   if (now - std::exchange(opened_, absl::InfiniteFuture()) >= kLasts) Succeeded();
   if (!absl::IsUnavailable(status)) return status;
   failing_since_ = std::min(failing_since_, now);
   if (now - failing_since_ >= ConnectPatience()) return status;
   if (now >= deadline) return absl::DeadlineExceededError(status.message());
-  absl::SleepFor(std::min(kPause, deadline - now));
+  pause_(std::min(kPause, deadline - now));
   const base::InterruptHook hook = base::interrupt_hook.load();
   if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
   return absl::OkStatus();

@@ -13,16 +13,18 @@ TEST(RetryTest, AStreamThatLastedIsASuccess) {
   const auto recovers = [&](Retry& retry) {
     return retry.Recover(unavailable, absl::InfiniteFuture()).ok();
   };
-  Retry retry;
+  absl::Time now = absl::UnixEpoch();
+  const auto pass = [&](absl::Duration time) { now += time; };
+  Retry retry([&] { return now; }, pass);
   EXPECT_TRUE(recovers(retry));
-  absl::SleepFor(absl::Milliseconds(200));
+  pass(absl::Milliseconds(200));
   EXPECT_FALSE(recovers(retry));
   retry.Opened();
   EXPECT_FALSE(recovers(retry)) << "It ended at once.";
   retry.Opened();
-  absl::SleepFor(absl::Milliseconds(1100));
+  pass(absl::Milliseconds(1100));
   EXPECT_TRUE(recovers(retry));
-  absl::SleepFor(absl::Milliseconds(200));
+  pass(absl::Milliseconds(200));
   EXPECT_FALSE(recovers(retry));
   retry.Succeeded();
   EXPECT_TRUE(recovers(retry));

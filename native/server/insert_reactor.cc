@@ -11,6 +11,7 @@
 #include "native/server/insert_request.h"
 #include "native/server/limits.h"
 #include "native/server/reactors.h"
+#include "native/server/without_throwing.h"
 #include "native/service/insert_session.h"
 
 namespace gear_reverb::server {
@@ -36,7 +37,7 @@ class InsertReactor final : public grpc::ServerGenericBidiReactor,
       AdvanceLocked();
       return;
     }
-    absl::Status status = Handle();
+    absl::Status status = WithoutThrowing([this] { return Handle(); });
     request_.Clear();
     base::MutexLock lock(&mutex_);
     if (!status.ok()) {

@@ -1,4 +1,5 @@
 // Methods with one request and one response.
+#include <atomic>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "native/rpc/requests.h"
 #include "native/rpc/table_info_codec.h"
 #include "native/server/reactors.h"
+#include "native/server/without_throwing.h"
 
 namespace gear_reverb::server {
 namespace {
@@ -81,6 +83,10 @@ Handler FindHandler(const std::string& method) {
   return found == handlers->end() ? nullptr : found->second;
 }
 
+// Each has a thread, which waits for the one before it.
+constexpr int kMostCheckpoints = 16;
+std::atomic<int> checkpoints{0};
+
 class UnaryReactor final : public grpc::ServerGenericBidiReactor {
  public:
   UnaryReactor(ServicePtr service, OpenCalls* calls, Handler handler,
@@ -94,19 +100,33 @@ class UnaryReactor final : public grpc::ServerGenericBidiReactor {
 
   void OnReadDone(bool ok) override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "No request."));
-    // A checkpoint writes files: it must not hold up one of gRPC's threads.
-    if (handler_ == Checkpoint) {
-      std::thread([this] { Answer(); }).detach();
-    } else {
-      Answer();
-    }
+    if (handler_ != Checkpoint) return Answer();
+    const absl::Status started = WithoutThrowing([this] { return AnswerInThread(); });
+    if (!started.ok()) Finish(rpc::ToGrpc(started));
   }
 
   void OnDone() override { delete this; }
 
  private:
+  // A checkpoint writes files: it must not hold up one of gRPC's threads.
+  absl::Status AnswerInThread() {
+    struct Counted {
+      const int before = checkpoints.fetch_add(1);
+      ~Counted() { checkpoints.fetch_sub(1); }
+    };
+    auto counted = std::make_unique<Counted>();
+    if (counted->before >= kMostCheckpoints) {
+      return absl::ResourceExhaustedError("Too many checkpoints are asked for at the same time.");
+    }
+    std::thread([this, counted = std::move(counted)]() mutable {
+      const std::unique_ptr<Counted> until_done = std::move(counted);
+      Answer();
+    }).detach();
+    return absl::OkStatus();
+  }
+
   void Answer() {
-    Response response = Handle();
+    Response response = WithoutThrowing([this] { return Handle(); });
     if (!response.ok()) return Finish(rpc::ToGrpc(response.status()));
     response_ = response->TakeByteBuffer();
     StartWriteAndFinish(&response_, grpc::WriteOptions(), grpc::Status::OK);

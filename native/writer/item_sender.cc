@@ -134,13 +134,14 @@ void ItemSender::OnConfirmed(absl::Span<const uint64_t> keys) {
 
 void ItemSender::OnEnded(const absl::Status& status) {
   base::MutexLock lock(&mutex_);
-  NoteSuccessIfStable();
+  const absl::Time now = absl::Now();
+  NoteSuccessIfStable(now);
   open_ = false;
   ++connection_changes_;
   if (stopped_) return;
   if (status.ok() || absl::IsUnavailable(status)) {
     last_error_ = status.ok() ? absl::UnavailableError("The server ended the stream.") : status;
-    last_failure_ = absl::Now();
+    last_failure_ = now;
     if (failures_++ == 0) first_failure_ = last_failure_;
     if (in_flight_items() > 0) StartReconnecting();
   } else if (status_.ok()) {
@@ -207,8 +208,8 @@ void ItemSender::Reconnect() {
 
 // ------------------------------------------------------------------------------------- waiting
 
-void ItemSender::NoteSuccessIfStable() {
-  if (open_ && absl::Now() - opened_ >= options_.stable_after) failures_ = 0;
+void ItemSender::NoteSuccessIfStable(absl::Time now) {
+  if (open_ && now - opened_ >= options_.stable_after) failures_ = 0;
 }
 
 absl::Time ItemSender::GiveUpTime(absl::Duration max_unavailable) const {
@@ -225,11 +226,12 @@ std::string ItemSender::Connection() const {
 absl::Status ItemSender::Wait(absl::Time deadline, absl::Duration max_unavailable,
                               const std::function<bool()>& done) {
   while (true) {
-    NoteSuccessIfStable();
+    const absl::Time now = absl::Now();
+    NoteSuccessIfStable(now);
     if (!status_.ok()) return status_;
     if (done()) return absl::OkStatus();
     const absl::Time give_up = GiveUpTime(max_unavailable);
-    if (give_up < deadline && give_up <= absl::Now()) {
+    if (give_up < deadline && give_up <= now) {
       return absl::UnavailableError(absl::StrCat("Gave up waiting for ", in_flight_items(),
                                                  " unconfirmed items.", Connection()));
     }

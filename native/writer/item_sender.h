@@ -132,7 +132,7 @@ class ItemSender {
   void NoteClear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartReconnecting() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Backoff() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteSuccessIfStable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteSuccessIfStable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Time GiveUpTime(absl::Duration max_unavailable) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Wait(absl::Time deadline, absl::Duration max_unavailable,
                     const std::function<bool()>& done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

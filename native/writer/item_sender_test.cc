@@ -213,8 +213,8 @@ TEST_F(ItemSenderTest, WaitsForAnAbsentServerEnd) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("Connection refused"));
   }
   EXPECT_TRUE(sender().status().ok());  // It may still come back.
-  server_->set_refuse(absl::OkStatus());
   server_->set_auto_confirm(true);
+  server_->set_refuse(absl::OkStatus());
   ASSERT_TRUE(server_->WaitForItems(1));
   EXPECT_TRUE(sender().WaitUntilAtMost(0, 0, Soon() + absl::Seconds(10)).ok());
 }

@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "native/base/interrupt.h"
 #include "native/writer/fake_insert_stream.h"
 #include "native/writer/item_sender.h"
 #include "native/writer/test_tensors.h"
@@ -25,28 +27,46 @@ OutgoingItem MakeItem(uint64_t key) {
   return item;
 }
 
+// Whether the number becomes `value`; it only grows.
+bool Becomes(const std::atomic<int>& number, int value) {
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (number < value && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+  return number == value;
+}
+
 class ItemSenderWaitTest : public ::testing::Test {
  protected:
+  ItemSenderWaitTest() {
+    waiting_ = 0;
+    base::interrupt_hook = NoteWaiting;
+  }
   ~ItemSenderWaitTest() override {
     for (std::thread& thread : threads_) thread.join();
+    base::interrupt_hook = nullptr;
   }
 
-  void Start(std::function<absl::Status()> wait) {
-    threads_.emplace_back([this, wait = std::move(wait)] {
+  // Returns once `wait` waits, which should end with at most `limit` items unconfirmed.
+  void Start(int64_t limit, std::function<absl::Status()> wait) {
+    threads_.emplace_back([this, limit, wait = std::move(wait)] {
       EXPECT_TRUE(wait().ok());
+      EXPECT_LE(sender_.stats().in_flight_items, limit);
       ++ended_;
     });
+    EXPECT_TRUE(Becomes(waiting_, static_cast<int>(threads_.size())));
   }
   void StartUntilAtMost(int64_t limit) {
-    Start([this, limit] { return sender_.WaitUntilAtMost(limit, 0, absl::InfiniteFuture()); });
+    Start(limit,
+          [this, limit] { return sender_.WaitUntilAtMost(limit, 0, absl::InfiniteFuture()); });
   }
-  // Whether, soon, so many waits have ended, and no more a little later.
-  bool Ended(int count) {
-    for (int i = 0; ended_ < count && i < 2000; ++i) absl::SleepFor(absl::Milliseconds(1));
-    absl::SleepFor(absl::Milliseconds(5));
-    return ended_ == count;
+  bool Ended(int count) { return Becomes(ended_, count); }
+
+  // A wait asks, now and then, whether to end.
+  static bool NoteWaiting() {
+    thread_local const bool noted = ++waiting_ > 0;
+    return !noted;
   }
 
+  static inline std::atomic<int> waiting_{0};  // Threads that were seen to wait.
   std::shared_ptr<FakeServer> server_ = std::make_shared<FakeServer>();
   ItemSender sender_{server_, {.max_in_flight_items = 4}};
   std::atomic<int> ended_{0};
@@ -78,7 +98,7 @@ TEST_F(ItemSenderWaitTest, ALaterWaitWithALowerLimitOutlastsTheEarlierOne) {
 TEST_F(ItemSenderWaitTest, RoomAndALimitAreAwaitedAtOnce) {
   for (uint64_t key = 1; key <= 4; ++key) ASSERT_TRUE(sender_.Submit(MakeItem(key)).ok());
   StartUntilAtMost(2);
-  Start([this] { return sender_.WaitForRoom(absl::InfiniteFuture()); });
+  Start(3, [this] { return sender_.WaitForRoom(absl::InfiniteFuture()); });
   EXPECT_TRUE(Ended(0));
   server_->Confirm({3});
   EXPECT_TRUE(Ended(1));  // There is room.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "native/base/log.h"
@@ -25,7 +26,7 @@ ItemCells Take(const Cells& cells, const PatternNode& node) {
 }
 
 absl::Status CreateItem(TrajectoryWriter& writer, const StructuredConfig& config, double priority,
-                        const std::vector<ItemCells>& columns, absl::Time deadline) {
+                        const std::vector<ItemCells>& columns, std::optional<absl::Time> deadline) {
   std::vector<std::vector<const CellRef*>> cells(columns.size());
   std::vector<TrajectoryWriter::ItemColumn> item(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -176,7 +177,8 @@ absl::Status StructuredWriter::InsertItems(absl::Time deadline) {
   return InsertItemsOf(/*end_of_episode=*/false, deadline);
 }
 
-absl::Status StructuredWriter::InsertItemsOf(bool end_of_episode, absl::Time deadline) {
+absl::Status StructuredWriter::InsertItemsOf(bool end_of_episode,
+                                             std::optional<absl::Time> deadline) {
   if (!step_has_values_) return absl::OkStatus();
   for (Config& config : configs_) {
     if (config.at_end_of_episode != end_of_episode || !IsDue(config)) continue;
@@ -245,7 +247,7 @@ absl::StatusOr<double> StructuredWriter::PriorityOf(const Config& config) const 
   return 0.0;  // No column of the item is the TD error.
 }
 
-absl::Status StructuredWriter::Insert(const Config& config, absl::Time deadline) {
+absl::Status StructuredWriter::Insert(const Config& config, std::optional<absl::Time> deadline) {
   GR_ASSIGN_OR_RETURN(const double priority, PriorityOf(config));
   std::vector<ItemCells> columns;
   columns.reserve(config.nodes.size());
@@ -264,7 +266,8 @@ absl::Status StructuredWriter::Flush(int64_t ignore_last_num_items, absl::Time d
 absl::Status StructuredWriter::EndEpisode(bool clear_buffers, absl::Time deadline) {
   {
     base::MutexLock lock(&mutex_);
-    GR_RETURN_IF_ERROR(InsertItemsOf(/*end_of_episode=*/true, deadline));
+    // Room is not waited for: they are few, and all is flushed next.
+    GR_RETURN_IF_ERROR(InsertItemsOf(/*end_of_episode=*/true, std::nullopt));
     step_is_open_ = false;
     step_has_values_ = false;
     step_index_ = -1;

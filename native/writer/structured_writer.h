@@ -57,8 +57,8 @@ class StructuredWriter {
   // As TrajectoryWriter::Flush.
   absl::Status Flush(int64_t ignore_last_num_items, absl::Time deadline);
 
-  // Creates the items that are due at the end, then as TrajectoryWriter::EndEpisode. If even
-  // creating them fails, the episode goes on.
+  // Creates the items that are due at the end, then as TrajectoryWriter::EndEpisode: by
+  // `deadline` the episode has ended. If even creating them fails, it goes on.
   absl::Status EndEpisode(bool clear_buffers, absl::Time deadline);
 
   bool step_is_open() const { return step_is_open_; }
@@ -89,12 +89,13 @@ class StructuredWriter {
   const Column* FindColumn(int64_t index) const;
   size_t AddColumn(int64_t index);
   void BeginStep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status InsertItemsOf(bool end_of_episode, absl::Time deadline)
+  // Without a deadline, whatever is unconfirmed.
+  absl::Status InsertItemsOf(bool end_of_episode, std::optional<absl::Time> deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsDue(const Config& config) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<double> PriorityOf(const Config& config) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status Insert(const Config& config, absl::Time deadline)
+  absl::Status Insert(const Config& config, std::optional<absl::Time> deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::unique_ptr<TrajectoryWriter> writer_;

@@ -37,7 +37,7 @@ class StructuredWriterTest : public ::testing::Test {
   StructuredWriterTest() { server_->set_auto_confirm(true); }
 
   absl::Status Start(std::vector<StructuredConfig> configs) {
-    auto made = StructuredWriter::Create(server_, {}, std::move(configs));
+    auto made = StructuredWriter::Create(server_, options_, std::move(configs));
     if (made.ok()) writer_ = *std::move(made);
     return made.status();
   }
@@ -61,6 +61,7 @@ class StructuredWriterTest : public ::testing::Test {
   }
 
   std::shared_ptr<FakeServer> server_ = std::make_shared<FakeServer>();
+  TrajectoryWriterOptions options_;
   std::unique_ptr<StructuredWriter> writer_;
 };
 
@@ -109,6 +110,24 @@ TEST_F(StructuredWriterTest, EndOfEpisode) {
   ASSERT_TRUE(Append({Int(4)}).ok());
   ASSERT_TRUE(writer_->EndEpisode(true, absl::InfiniteFuture()).ok());  // Too short.
   EXPECT_EQ(Items(), 1);
+}
+
+TEST_F(StructuredWriterTest, TheEpisodeEndsEvenIfThereIsNoRoomForItsItems) {
+  options_.sender.max_in_flight_bytes = 1;
+  StructuredConfig at_end = LastSteps(1);
+  at_end.at_end_of_episode = true;
+  ASSERT_TRUE(Start({LastSteps(1), at_end}).ok());
+  server_->set_auto_confirm(false);
+  ASSERT_TRUE(Append({Int(0)}).ok());
+  const TensorCopy value = Int(1);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      writer_->Append({value.view()}, /*partial=*/false, absl::InfinitePast())));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(writer_->EndEpisode(true, absl::InfinitePast())));
+  EXPECT_EQ(server_->items().size(), 2);
+  server_->set_auto_confirm(true);
+  server_->ConfirmAll();
+  ASSERT_TRUE(writer_->EndEpisode(true, absl::InfiniteFuture()).ok());  // Of no steps.
+  EXPECT_EQ(Items(), 2);
 }
 
 TEST_F(StructuredWriterTest, FlushesWhenItIsDestroyed) {

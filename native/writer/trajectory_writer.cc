@@ -150,7 +150,7 @@ absl::Status TrajectoryWriter::CheckColumn(size_t index, const ItemColumn& colum
 
 absl::Status TrajectoryWriter::CreateItem(const std::string& table, double priority,
                                           absl::Span<const ItemColumn> columns,
-                                          absl::Time deadline) {
+                                          std::optional<absl::Time> deadline) {
   GR_RETURN_IF_ERROR(sender_.status());
   GR_RETURN_IF_ERROR(CheckPriority(priority));
   if (columns.empty()) return base::InvalidArgument("trajectory must not be empty.");
@@ -164,7 +164,7 @@ absl::Status TrajectoryWriter::CreateItem(const std::string& table, double prior
     GR_RETURN_IF_ERROR(found.status());
     signature = *std::move(found);
   }
-  GR_RETURN_IF_ERROR(sender_.WaitForRoom(deadline));
+  if (deadline.has_value()) GR_RETURN_IF_ERROR(sender_.WaitForRoom(*deadline));
 
   base::MutexLock lock(&scope_->mutex);
   for (size_t i = 0; i < columns.size(); ++i) GR_RETURN_IF_ERROR(CheckColumn(i, columns[i]));

@@ -64,10 +64,11 @@ class TrajectoryWriter {
 
   // INVALID_ARGUMENT naming the column unless: there is a column; every column has a cell; its
   // cells are this writer's, not expired, and equal in dtype and shape; a squeezed column has one
-  // cell; the priority is finite; and the columns fit the table's signature.
+  // cell; the priority is finite; and the columns fit the table's signature. Without a deadline it
+  // does not wait, whatever is unconfirmed.
   absl::Status CreateItem(const std::string& table, double priority,
                           absl::Span<const ItemColumn> columns,
-                          absl::Time deadline = absl::InfiniteFuture());
+                          std::optional<absl::Time> deadline = absl::InfiniteFuture());
 
   // For columns to come, and for existing ones with no chunk under construction
   // (FAILED_PRECONDITION). INVALID_ARGUMENT for bad options or a negative column.

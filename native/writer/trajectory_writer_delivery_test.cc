@@ -161,12 +161,14 @@ TEST_F(TrajectoryWriterTest, UnconfirmedItemsAreSentAgainInOrderWhenTheServerIsB
 TEST_F(TrajectoryWriterTest, AnExpiredFlushNamesTheConnectionError) {
   server_->set_refuse(absl::UnavailableError("Connection refused"));
   ASSERT_TRUE(Create({{AppendInt(1)}}).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(writer().Flush(0, Soon())));
+  ASSERT_TRUE(server_->WaitForStreams(2));  // The end of the first is known.
   const absl::Status status = writer().Flush(0, Soon());
   EXPECT_TRUE(absl::IsDeadlineExceeded(status));
   EXPECT_THAT(TextOf(status), HasSubstr("1 items waiting to be written and 0 items"));
   EXPECT_THAT(TextOf(status), HasSubstr("Connection refused"));
-  server_->set_refuse(absl::OkStatus());
   server_->set_auto_confirm(true);
+  server_->set_refuse(absl::OkStatus());
   EXPECT_TRUE(writer().Flush().ok());
   EXPECT_EQ(server_->items().size(), 1);
 }

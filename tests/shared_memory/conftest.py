@@ -1,7 +1,7 @@
 """A server in a process of its own, and a client of it that no variable steers."""
 
 import pytest
-from servers import VARIABLE, end, start_server
+from servers import VARIABLE, serve
 
 import gear_reverb
 
@@ -13,9 +13,8 @@ def nothing_forced(monkeypatch):
 
 @pytest.fixture
 def remote():
-    process, port = start_server()
-    yield process, port
-    end(process)
+    with serve() as server:
+        yield server
 
 
 @pytest.fixture

@@ -1,40 +1,25 @@
 """Servers in other processes, and what tests of the shared-memory plane do with them."""
 
 import os
-import time
 
+import processes
 import tree
-from processes import SECONDS, start
 
 VARIABLE = "GEAR_REVERB_DATA_PLANE"
 
-SERVER = """
-    import gear_reverb as reverb
-    table = lambda name, **options: reverb.Table(
-        name, **{**dict(sampler=reverb.selectors.Fifo(), remover=reverb.selectors.Fifo(),
-                        max_size=1000, rate_limiter=reverb.rate_limiters.MinSize(1)), **options})
-    uniform = table("uniform", sampler=reverb.selectors.Uniform())
-    server = reverb.Server([table("t"), table("u"), uniform, reverb.Table.queue("q", 2)])
-    print(server.port, flush=True)
-    server.wait()
-"""
+TABLES = """
+    make_table("t", max_size=1000), make_table("u", max_size=1000),
+    make_table("uniform", max_size=1000, sampler=selectors.Uniform()),
+    gear_reverb.Table.queue("q", 2)"""
 
 
-def start_server(**environment):
-    process = start(SERVER, **environment)
-    return process, int(process.stdout.readline())
+def serve(**options):
+    return processes.serve(TABLES, **options)
 
 
 def end(process):
     process.kill()
     process.communicate()
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def shared_bytes(pid):

@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 import pytest
-from processes import SECONDS, finish, start
-from servers import SERVER, VARIABLE, end, sample, shared_bytes, start_server, wait_until
+from processes import SECONDS, finish, start, stop, wait_until
+from servers import VARIABLE, end, sample, serve, shared_bytes
 from tables import make_table
 
 import gear_reverb
@@ -41,6 +41,37 @@ def test_a_killed_client_loses_its_leases(remote, client):
     wait_until(lambda: shared_bytes(process.pid) < 80_000_000)
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["client.sample_batch('q', 2)", "next(client.batch_sampler('q', 2, prefetch=1))"],
+    ids=["batch", "batch sampler"],
+)
+def test_a_client_killed_in_a_gather_loses_its_leases(remote, client, call):
+    process, port = remote
+    for _ in range(10):  # Until it is stopped before the gather, which takes a moment, is done.
+        for _ in range(2):
+            client.insert([np.zeros(80_000_000, np.uint8)], {"q": 1.0})
+        reader = start(f"""
+            import gear_reverb as reverb
+            client = reverb.Client("localhost:{port}")
+            assert client.data_plane == "shared-memory"
+            print("ready", flush=True)
+            input()
+            {call}
+        """)
+        assert reader.stdout.readline() == "ready\n", reader.stderr.read()
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        wait_until(lambda: client.server_info()["q"].current_size == 0, pause=0)
+        stop(reader)
+        holds = shared_bytes(process.pid) > 80_000_000
+        end(reader)
+        wait_until(lambda: shared_bytes(process.pid) < 80_000_000)
+        if holds:
+            return
+    pytest.fail("No gather was under way.")
+
+
 def test_a_killed_writer_leaves_whole_items(remote, client):
     writer = start(f"""
         import numpy as np
@@ -62,7 +93,7 @@ def test_a_killed_writer_leaves_whole_items(remote, client):
     assert sample(client, "u").data[0][0] == 1
 
 
-def test_a_killed_server_is_an_error_and_no_hang(remote, client):
+def test_a_killed_server_is_an_error_and_no_hang(remote, client, impatient):
     process, _ = remote
     client.insert([1], {"t": 1.0})
     writer = client.trajectory_writer(1)
@@ -86,14 +117,10 @@ def test_a_server_that_comes_back_shares_memory_again(remote, client):
     process, port = remote
     assert client.data_plane == "shared-memory"
     end(process)
-    again = start(SERVER.replace("2)])", f"2)], port={port})"))
-    try:
-        assert int(again.stdout.readline()) == port
+    with serve(port=port):
         wait_until(lambda: client.data_plane == "shared-memory")
         client.insert([5], {"t": 1.0})
         assert sample(client).data[0][0] == 5
-    finally:
-        end(again)
 
 
 def has_ring():
@@ -114,18 +141,14 @@ def test_a_writer_shares_memory_again_with_a_server_that_comes_back(remote, clie
     assert has_ring()
     end(process)
     wait_until(lambda: "data_plane" not in repr(client))
-    again = start(SERVER.replace("2)])", f"2)], port={port})"))
-    try:
-        assert int(again.stdout.readline()) == port
+    with serve(port=port):
         write(2)
         assert has_ring()
         assert sample(client).data[0][0] == 2
-    finally:
-        end(again)
     writer.close()
 
 
-def test_a_stopped_server_tells_blocked_calls(remote, client):
+def test_a_stopped_server_tells_blocked_calls(remote, client, impatient):
     process, _ = remote
     blocked = start(f"""
         import gear_reverb as reverb
@@ -175,15 +198,17 @@ def test_a_lost_server_does_not_tie_up_the_threads_of_a_writer(remote):
 # ---- what cannot be had ----
 
 
-def lowest_free_descriptor():
-    fd = os.open(os.devnull, os.O_RDONLY)
-    os.close(fd)
-    return fd
-
-
-@pytest.mark.parametrize("more", [0, 1], ids=["no socket", "no segment"])
-def test_a_client_without_descriptors_falls_back(remote, more):
-    process = start(f"""
+@pytest.mark.parametrize(
+    ("more", "plane", "why"),
+    [
+        (0, "shared-memory", "A sampler goes over gRPC: socket failed"),  # Only this time.
+        (1, "grpc", "is used over gRPC: the server could not share its memory"),
+    ],
+    ids=["no socket", "no segment"],
+)
+def test_a_client_without_descriptors_falls_back(remote, more, plane, why):
+    process = start(
+        f"""
         import os, resource
         import gear_reverb as reverb
         client = reverb.Client("localhost:{remote[1]}")
@@ -195,14 +220,17 @@ def test_a_client_without_descriptors_falls_back(remote, more):
         resource.setrlimit(resource.RLIMIT_NOFILE, (fd + {more}, 4096))
         [[step]] = client.sample("t")
         print(step.data[0], client.data_plane, flush=True)
-    """)
+        """,
+        GEAR_REVERB_DEBUG="1",
+    )
     code, out, err = finish(process)
-    assert code == 0, err
-    assert out.split()[0] == "3"
+    assert (code, out) == (0, f"3 {plane}\n"), err
+    assert why in err
 
 
 def test_a_client_without_memory_for_a_ring_falls_back(remote, client):
-    process = start(f"""
+    process = start(
+        f"""
         import resource
         import gear_reverb as reverb
         client = reverb.Client("localhost:{remote[1]}")
@@ -210,37 +238,70 @@ def test_a_client_without_memory_for_a_ring_falls_back(remote, client):
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
         client.insert([3], {{"t": 1.0}})
         print("inserted", flush=True)
-    """)
-    assert finish(process)[:2] == (0, "inserted\n")
+        """,
+        GEAR_REVERB_DEBUG="1",
+    )
+    code, out, err = finish(process)
+    assert (code, out) == (0, "inserted\n"), err
+    assert "A writer goes over gRPC: Cannot share memory" in err
     assert sample(client).data[0][0] == 3
 
 
 def test_a_server_without_memory_to_share_is_used_over_grpc():
-    process = start(
-        """
-    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
-    """
-        + SERVER
-    )
-    port = int(process.stdout.readline())
-    try:
+    limit = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (100_000, r.RLIM_INFINITY))"
+    with serve(first=limit) as (_, port):
         client = gear_reverb.Client(f"localhost:{port}")
         client.insert([3], {"t": 1.0})
         assert [sample(client).data[0][0] for _ in range(2)] == [3, 3]
         assert client.data_plane == "grpc"
-    finally:
-        end(process)
 
 
-def test_a_server_without_descriptors_turns_clients_away(remote):
+def test_a_server_too_busy_to_tell_is_used_over_grpc_for_now(remote):
     process, port = remote
-    client = gear_reverb.Client(f"localhost:{port}")
-    assert client.data_plane == "shared-memory"
-    client.insert([3], {"t": 1.0})
-    used = len(os.listdir(f"/proc/{process.pid}/fd"))
-    resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (used, used))
-    assert sample(client).data[0][0] == 3
+    stop(process)
+    told = start(
+        f"""
+        import gear_reverb as reverb
+        reverb.Client("localhost:{port}").data_plane
+        """,
+        GEAR_REVERB_DEBUG="1",
+    )
+    code, _, err = finish(told)
+    assert code == 0, err
+    assert "is used over gRPC for now: Could not connect" in err
+
+
+def descriptors(pid):
+    return {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+
+
+def test_a_server_without_descriptors_turns_clients_away(remote, monkeypatch):
+    server, port = remote
+    monkeypatch.setenv(VARIABLE, "grpc")  # So that no descriptor gets free a little later.
+    inserter = gear_reverb.Client(f"localhost:{port}")
+    inserter.insert([3], {"t": 1.0})
+    reader = start(
+        f"""
+        import gear_reverb as reverb
+        client = reverb.Client("localhost:{port}")
+        print(client.data_plane, flush=True)
+        input()
+        [[step]] = client.sample("t")
+        print(step.data[0])
+        """,
+        **{VARIABLE: "", "GEAR_REVERB_DEBUG": "1"},
+    )
+    assert reader.stdout.readline() == "shared-memory\n", reader.stderr.read()
+    strangers = []
+    while max(used := descriptors(server.pid)) >= len(used):  # Lower ones are free.
+        strangers.append(connect(server))
+        wait_until(lambda: len(descriptors(server.pid)) > len(used))  # noqa: B023
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (len(used), len(used)))
+    code, out, err = finish(reader, "\n")
+    assert (code, out) == (0, "3\n"), err
+    assert "A sampler goes over gRPC" in err
+    for stranger in strangers:
+        stranger.close()
 
 
 # ---- strangers ----
@@ -325,8 +386,7 @@ def test_grpc_can_be_forced(remote, monkeypatch):
 
 
 def test_a_server_told_grpc_offers_nothing_else(monkeypatch):
-    process, port = start_server(**{VARIABLE: "grpc"})
-    try:
+    with serve(**{VARIABLE: "grpc"}) as (_, port):
         told = start(
             f"""
             import gear_reverb as reverb
@@ -340,8 +400,6 @@ def test_a_server_told_grpc_offers_nothing_else(monkeypatch):
         monkeypatch.setenv(VARIABLE, "shared-memory")
         with pytest.raises(gear_reverb.ReverbError, match=f"{VARIABLE}.*does not offer"):
             gear_reverb.Client(f"localhost:{port}").data_plane  # noqa: B018
-    finally:
-        end(process)
 
 
 def test_in_process_cannot_be_forced_upon_another_process(remote, monkeypatch):
