@@ -3,8 +3,9 @@
 #   scripts/build_image.sh
 #   docker run --rm -p 8000:8000 gear-reverb --config "$(cat tables.textproto)"
 #
-# Another base, such as one with CUDA: --build-arg BASE_IMAGE=nvidia/cuda:12.6.3-runtime-ubuntu24.04.
-# It must be Debian 12, Ubuntu 24.04 or newer. Build tools stay out of the image.
+# With kernels for GPUs: --build-arg CUDA=1, on a base that gets them into a container, such as
+# --build-arg BASE_IMAGE=nvidia/cuda:13.0.0-base-ubuntu24.04. Any base must be Debian 12, Ubuntu 24.04 or
+# newer. Build tools stay out of the image.
 ARG BASE_IMAGE=docker.io/library/debian:bookworm-slim
 
 # The three secrets are optional; they hold the building machine's settings for apt, for pip and its
@@ -14,10 +15,16 @@ FROM ${BASE_IMAGE} AS build
 ARG EXTRAS=""
 ENV DEBIAN_FRONTEND=noninteractive
 WORKDIR /source
-COPY scripts/install_system.sh scripts/system_packages.txt scripts/
+COPY scripts/install_system.sh scripts/system_packages.txt scripts/install_nvcc.sh scripts/find_python.sh scripts/
 RUN --mount=type=secret,id=apt_conf,target=/etc/apt/apt.conf.d/99build \
     --mount=type=secret,id=ca_certificates,target=/run/build/ca.crt \
     scripts/install_system.sh
+# "1": kernels for GPUs too, by a compiler that stays out of the image as well.
+ARG CUDA=""
+RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
+    --mount=type=secret,id=ca_certificates,target=/run/build/ca.crt \
+    if [ -s /run/build/ca.crt ]; then export PIP_CERT=/run/build/ca.crt; fi; \
+    [ -z "${CUDA}" ] || scripts/install_nvcc.sh
 COPY . .
 RUN --mount=type=secret,id=pip_conf,target=/etc/pip.conf \
     --mount=type=secret,id=ca_certificates,target=/run/build/ca.crt \

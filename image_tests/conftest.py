@@ -151,7 +151,7 @@ def build():
     """The tool that built the image, and its name."""
     if given := os.environ.get("GEAR_REVERB_IMAGE"):
         return given.split(":", 1)
-    command = ["scripts/build_image.sh", "--tag", "gear-reverb-test", "--extras", "demo"]
+    command = ["scripts/build_image.sh", "--tag", "gear-reverb-test", "--cuda", "--extras", "demo"]
     registry = any(
         shutil.which(tool) and not subprocess.run([tool, "info"], capture_output=True).returncode
         for tool in ("docker", "podman")

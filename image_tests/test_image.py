@@ -105,6 +105,13 @@ def test_build_tools_stay_outside(start):
     assert status == 0
 
 
+def test_kernels_are_built_where_they_were_asked_for(start):
+    asked = "from gear_reverb import cuda; print(cuda.is_built(), cuda.why_not())"
+    status, output = start("python3", "-c", asked).wait()
+    assert status == 0, output
+    assert output.startswith("True There is no CUDA driver"), output
+
+
 def test_the_parts_of_the_example_learn_together(start, port):
     part = ["python3", "/examples/cartpole/part.py"]
     volumes = [f"{EXAMPLES}:/examples:ro"]

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Builds the image of Dockerfile with docker, podman or buildah, whichever works here.
 #
-#   scripts/build_image.sh [--tag NAME] [--base IMAGE] [--bootstrap] [--extras LIST] [--tool TOOL]
+#   scripts/build_image.sh [--tag NAME] [--base IMAGE] [--bootstrap] [--cuda] [--extras LIST] [--tool TOOL]
 #
 #   --tag NAME     name of the image (gear-reverb)
 #   --base IMAGE   the image to build on (Dockerfile's BASE_IMAGE)
 #   --bootstrap    make the base with debootstrap instead of pulling one: for machines that reach a
 #                  Debian mirror but no registry. As root. DEBOOTSTRAP_MIRROR overrides the mirror
 #                  of this machine's apt.
+#   --cuda         with kernels for GPUs; --base then wants an image for them
 #   --extras LIST  extras of pyproject.toml to install too, such as "demo"
 #   --tool TOOL    docker, podman or buildah
 #
@@ -16,11 +17,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tag=gear-reverb base= bootstrap= extras= tool=
+tag=gear-reverb base= bootstrap= cuda= extras= tool=
 while [ $# -gt 0 ]; do
   case "$1" in
     --tag | --base | --extras | --tool) declare "${1#--}=${2:?$1 needs a value}" && shift 2 ;;
-    --bootstrap) bootstrap=1 && shift ;;
+    --bootstrap | --cuda) declare "${1#--}=1" && shift ;;
     *) echo "Unknown argument $1" >&2 && exit 2 ;;
   esac
 done
@@ -101,7 +102,7 @@ if command -v python3 >/dev/null && python3 -m pip --version >/dev/null 2>&1; th
   lend pip_conf "$scratch/pip.conf"
 fi
 
-arguments=(--build-arg "EXTRAS=$extras")
+arguments=(--build-arg "EXTRAS=$extras" --build-arg "CUDA=$cuda")
 [ -z "$base" ] || arguments+=(--build-arg "BASE_IMAGE=$base")
 "${build[@]}" "${arguments[@]}" "${secrets[@]}" --tag "$tag" .
 echo "$tool $tag"

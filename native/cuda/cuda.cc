@@ -36,7 +36,19 @@ absl::Status Availability() {
   }
   GR_RETURN_IF_ERROR(ToStatus(error, "cudaGetDeviceCount"));
   if (count == 0) return absl::FailedPreconditionError("The CUDA driver sees no GPU.");
-  return absl::OkStatus();
+  for (int index = 0; index < count; ++index) {
+    if (CheckCapability(index).ok()) return absl::OkStatus();
+  }
+  return CheckCapability(0);
+}
+
+absl::Status CheckCapability(int index) {
+  int major = 0;
+  GR_RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, index));
+  constexpr int kLeastMajor = 8;  // What native/cmake/cuda.cmake compiles for.
+  if (major >= kLeastMajor) return absl::OkStatus();
+  return base::FailedPrecondition("GPU cuda:", index, " has a compute capability of ", major,
+                                  "; kernels need ", kLeastMajor, ".");
 }
 
 absl::StatusOr<std::vector<GpuInfo>> Gpus() {

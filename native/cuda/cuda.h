@@ -14,8 +14,11 @@ namespace gear_reverb::cuda {
 bool IsBuilt();
 
 // OK if a GPU can be used, else why not: UNIMPLEMENTED without kernels, FAILED_PRECONDITION without
-// a driver, with one that is too old, or without a GPU. Costs milliseconds the first time.
+// a driver, with one that is too old, or without a GPU that kernels are compiled for. Costs
+// milliseconds the first time.
 absl::Status Availability();
+// The same of GPU number `index` alone, which there is.
+absl::Status CheckCapability(int index);
 
 struct GpuInfo {
   int index = 0;

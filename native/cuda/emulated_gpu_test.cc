@@ -8,9 +8,11 @@
 #include <cstring>
 #include <numeric>
 
+#include "native/cuda/cuda.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_device.h"
 #include "native/cuda/measure.h"
+#include "native/cuda/select_backend.h"
 #include "native/device/gather_cases.h"
 #include "native/device/resident_table.h"
 #include "native/device/resident_table_fixture.h"
@@ -118,6 +120,19 @@ TEST_F(EmulatedGpuTest, BeforeComputeCapabilityNineThereIsNoBulkKernel) {
   SetMachine(machine);
   EXPECT_TRUE(absl::IsUnimplemented(MeasureGather(0, "bulk", "host", 1, 1, 64, 1).status()));
   EXPECT_EQ(SelfTest(0, 6, 1, false).value(), std::vector<std::string>());
+}
+
+TEST_F(EmulatedGpuTest, AGpuThatIsTooOldIsRefused) {
+  Machine machine;
+  machine.major = 7;
+  SetMachine(machine);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Availability()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(OpenGpu(0).status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition(MakeSelectBackend(0).status()));
+  machine.gpus = 0;
+  SetMachine(machine);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Availability()));
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(EmulatedGpuTest, AGpuPerStream) {

@@ -173,6 +173,7 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenGpu(int index) {
     return base::InvalidArgument("There is no GPU cuda:", index, ": this machine has ",
                                  infos.size(), ".");
   }
+  GR_RETURN_IF_ERROR(CheckCapability(index));
   OpenGpus& open = TheOpenGpus();
   base::MutexLock lock(&open.mutex);
   std::erase_if(open.gpus, [](const auto& gpu) { return gpu.expired(); });

@@ -90,6 +90,7 @@ absl::StatusOr<std::shared_ptr<device::SelectBackend>> MakeSelectBackend(int ind
     return base::InvalidArgument("There is no GPU ", index, ": this machine has ", gpus.size(),
                                  ".");
   }
+  GR_RETURN_IF_ERROR(CheckCapability(index));
   return std::make_shared<Gpu>(index);
 }
 

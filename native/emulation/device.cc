@@ -109,8 +109,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   return Call("cudaDeviceGetAttribute", Calls::kAlways, [&] {
     if (device < 0 || device >= TheState().machine.gpus) return cudaErrorInvalidDevice;
-    *value =
-        attribute == cudaDevAttrMultiProcessorCount ? 1 : TheState().machine.registers_read_only;
+    switch (attribute) {
+      case cudaDevAttrMultiProcessorCount: *value = 1; break;
+      case cudaDevAttrComputeCapabilityMajor: *value = TheState().machine.major; break;
+      case cudaDevAttrHostRegisterReadOnlySupported:
+        *value = TheState().machine.registers_read_only;
+        break;
+    }
     return cudaSuccess;
   });
 }
