@@ -47,6 +47,14 @@ def test_no_numbers(lib, name, value):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("argument", ["server_address", "table"])
+def test_no_text(lib, name, argument):
+    with pytest.raises(TypeError, match=argument if lib.is_ours else "string"):
+        make(lib, name, **{argument: 3})
+    make(lib, name, **{argument: tf.constant("x")})
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_dtypes_and_shapes_of_different_structure(lib, name):
     with pytest.raises(ValueError, match="same nested structure"):
         make(lib, name, shapes={"a": tf.TensorShape([2]), "b": tf.TensorShape([2])})

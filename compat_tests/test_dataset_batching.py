@@ -169,3 +169,22 @@ def test_batches_of_steps_span_items(pair, bounded, size):
             steps = [0, 0, 1, 2, 0, 1]
             batches = [batch.data["n"][0].numpy().tolist() for batch in bounded(list, dataset)]
             assert batches == [steps[i : i + size] for i in range(0, 6, size)]
+
+
+@pytest.mark.parametrize("by_tf_data", [False, True])
+def test_squeezed_columns_of_different_shapes(our_client, bounded, by_tf_data):
+    server = our_client.start(our_client.table(max_times_sampled=1))
+    with our_client.connect(server).trajectory_writer(1) as writer:
+        for width in (1, 2):
+            writer.append({f"{width}": tf.ones([width]).numpy()})
+            writer.create_item("t", 1.0, [writer.history[f"{width}"][-1]])
+    dataset = our_client.client_lib.TrajectoryDataset(
+        f"localhost:{server.port}", "t", [tf.float32], [tf.TensorShape([None])], 2, max_samples=2
+    )
+    if not by_tf_data:
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            bounded(list, dataset.padded_batch(2))
+        return
+    shapes = tf.nest.map_structure(lambda spec: spec.shape, dataset.element_spec)
+    [batch] = bounded(list, dataset.padded_batch(2, padded_shapes=shapes))
+    assert batch.data[0].numpy().tolist() == [[1, 0], [1, 1]]

@@ -77,6 +77,19 @@ def test_items_are_there_after_close(pair):
     assert client.size("t") == 3
 
 
+def test_items_are_there_after_the_writer_is_dropped(pair, bounded):
+    client = pair.serve()
+
+    def write():
+        writer = client.raw.writer(4, chunk_length=4)
+        for i in range(3):
+            writer.append([i])
+        writer.create_item("t", 2, 1.0)
+
+    bounded(write)
+    assert client.size("t") == 1
+
+
 @pytest.mark.parametrize("max_in_flight_items", [1, 2, 25, None])
 def test_items_in_flight(pair, max_in_flight_items):
     client = pair.serve()

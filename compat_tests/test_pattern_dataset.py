@@ -275,3 +275,9 @@ def test_bad_configs_do_not_end_the_process(our_lib, bad):
         one.conditions.append(structured.ConditionProto(step_index=True))
     with pytest.raises(ValueError, match="position 0"):
         our_lib.PatternDataset(steps(), [one], True, is_last)
+
+
+def test_priorities_are_not_looked_at(our_lib):
+    made = config(our_lib, last_two)
+    made.ClearField("priority")
+    assert xs(our_lib, [made]) == [[0, 1], [1, 2], [3, 4], [4, 5]]

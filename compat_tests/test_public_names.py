@@ -3,39 +3,46 @@
 import importlib
 import importlib.util
 import inspect
+import pkgutil
+import re
 import types
 import typing
 
 import pytest
 
-MODULES = """
-client errors item_selectors pattern_dataset pybind rate_limiters replay_sample reverb_types server
-structured_writer tf_client timestep_dataset trajectory_dataset trajectory_writer
-cc cc.schema_pb2 cc.patterns_pb2 cc.checkpointing cc.checkpointing.checkpoint_pb2
-platform platform.checkpointers_lib platform.default platform.default.checkpointers
-platform.default.server_main_command_line_args
-server_executable server_executable.reverb_config_pb2 server_executable.server_from_proto
-server_executable.server_main
-""".split()
-
-# How dm-reverb is bound to TensorFlow and absl; programs have no use for it.
+# How dm-reverb is bound to TensorFlow, absl and pip; programs have no use for it.
 INTERNAL = {
-    "cc.ops",
-    "libpybind",
-    "platform.default.ensure_tf_install",
-    "platform.default.load_op_library",
-    "server_executable.server_main.FLAGS",
+    "cc.ops": "TensorFlow's ops, which the datasets and TFClient of dm-reverb are made of",
+    "libcheckpoint_cc_proto": "a shared library of messages, no Python module",
+    "libpatterns_cc_proto": "a shared library of messages, no Python module",
+    "libreverb_service_cc_proto": "a shared library of messages, no Python module",
+    "libschema_cc_proto": "a shared library of messages, no Python module",
+    "libpybind": "the module that `pybind` passes on",
+    "pip_package": "what the wheel is built with",
+    "platform.default.ensure_tf_install": "the check of TensorFlow's release",
+    "platform.default.load_op_library": "the loader of those ops",
+    "server_executable.server_main.FLAGS": "absl's flags",
 }
+
+# Of the native module, which the Python modules call: arguments that have another name here.
+RENAMED = {"pybind.Client.__init__": {"server_name": "server_address"}}
 
 pytestmark = pytest.mark.skipif(
     not importlib.util.find_spec("reverb"), reason="compares with dm-reverb, which is not installed"
 )
 
 
+def modules():
+    """All of dm-reverb's, by what is in its folder."""
+    reverb = importlib.import_module("reverb")
+    found = pkgutil.walk_packages(reverb.__path__, "reverb.")
+    return [module.name.removeprefix("reverb.") for module in found]
+
+
 def is_left_out(path):
     parts = path.split(".")
     prefixes = {".".join(parts[: i + 1]) for i in range(len(parts))}
-    return bool(prefixes & INTERNAL)
+    return bool(prefixes & INTERNAL.keys())
 
 
 def is_its_own(module, name, value):
@@ -57,7 +64,7 @@ def public_names(root, path):
 
 def in_both():
     """Path, dm-reverb's object and ours of every name that both have; classes' members, too."""
-    for path in ["", *MODULES]:
+    for path in ["", *modules()]:
         if is_left_out(path):
             continue
         for name, theirs in public_names("reverb", path):
@@ -104,8 +111,17 @@ def find(path):
 def parameters(function):
     try:
         return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # Of the native modules, which do not tell.
+    except (TypeError, ValueError):  # Of the native modules: see `native_names`.
         return None
+
+
+def native_names(function):
+    """Names of a native function's arguments, if its documentation tells them."""
+    told = re.match(r"\w+\((.*)\) -> ", getattr(function, "__doc__", None) or "")
+    if told is None:
+        return None
+    names = re.findall(r"(?:^|, )(?!self)(\w+): ", re.sub(r"\[[^]]*\]", "", told[1]))
+    return None if any(re.fullmatch(r"arg\d+", name) for name in names) else names
 
 
 def difference(theirs, ours):
@@ -156,6 +172,31 @@ def test_signatures_are_equal_but_for_added_keyword_only_arguments():
             differing[name] = reason
     assert differing == {}
     assert compared > 80
+
+
+def test_native_functions_take_arguments_of_the_same_names():
+    differing = {}
+    compared = 0
+    for name, theirs, ours in in_both():
+        expected = native_names(theirs)
+        if expected is None or ours is MISSING or parameters(theirs) is not None:
+            continue
+        compared += 1
+        renamed = RENAMED.get(name, {})
+        expected = [renamed.get(argument, argument) for argument in expected]
+        own = native_names(ours) or []
+        if own[: len(expected)] != expected:
+            differing[name] = own
+    assert differing == {}
+    assert compared > 20
+
+
+def test_what_is_left_out_exists():
+    for path in INTERNAL:
+        module, _, name = f"reverb.{path}".rpartition(".")
+        assert hasattr(importlib.import_module(module), name) or importlib.util.find_spec(
+            f"reverb.{path}"
+        )
 
 
 @pytest.mark.parametrize(

@@ -138,3 +138,14 @@ def test_many_steps_without_flush(pair, client):
         writer.append({"a": i, "b": 0})
     writer.flush()
     assert items(client) == [[[i, i + 1, i + 2]] for i in range(498)]
+
+
+def test_a_writer_that_goes_while_its_items_cannot_be_inserted_gives_up(our_lib, bounded, capfd):
+    server = our_lib.Server([our_lib.Table.queue("t", 1)])
+    writers = [server.localhost_client().structured_writer([config(our_lib)])]
+    for i in range(3):
+        writers[0].append({"a": i, "b": 0})
+    bounded(writers.clear)
+    assert server.localhost_client().server_info()["t"].current_size == 1
+    assert "inserted" in capfd.readouterr().err
+    server.stop()

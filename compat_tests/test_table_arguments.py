@@ -27,6 +27,7 @@ def test_positional_arguments(lib):
         ({"max_size": 2.5}, TypeError, ""),
         ({"max_size": "x"}, TypeError, ""),
         ({"max_times_sampled": 2.5}, TypeError, ""),
+        ({"max_times_sampled": 2**40}, (TypeError, ValueError), ""),
         ({"name": ""}, ValueError, "name"),
         ({"name": 3}, TypeError, ""),
         ({"sampler": "fifo"}, TypeError, ""),
@@ -44,6 +45,10 @@ def test_refused(lib, options, error, message):
 
 def test_numpy_numbers(lib):
     assert lib.table(max_size=np.int64(5)).info.max_size == 5
+
+
+def test_no_limit_of_samples_is_told_as_it_was_given(lib):
+    assert lib.table(max_times_sampled=-1).info.max_times_sampled == -1
 
 
 @pytest.mark.parametrize("shape", [[], [3], [None], [2, None, 4]], ids=str)

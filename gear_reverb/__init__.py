@@ -5,6 +5,7 @@ and changes their priorities.
 """
 
 import importlib
+import sys
 from typing import Any
 
 from gear_reverb import item_selectors as selectors
@@ -57,13 +58,18 @@ _ALIASES = {"structured": "structured_writer"}
 
 
 def __getattr__(name: str) -> Any:
-    module = _ALIASES.get(name, name)
-    if name in _LAZY:
-        value = getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
-    elif module in _LAZY_MODULES:
-        value = importlib.import_module(f"{__name__}.{module}")
-    else:
+    module = _LAZY.get(name) or _ALIASES.get(name, name)
+    if module not in _LAZY_MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        value = importlib.import_module(f"{__name__}.{module}")
+        if name in _LAZY:
+            value = getattr(value, name)
+    except ImportError as error:
+        # `from gear_reverb import name` tells the reason; `hasattr` and `inspect` go on without.
+        if sys._getframe(1).f_code.co_name == "_handle_fromlist":
+            raise
+        raise AttributeError(f"{__name__}.{name} cannot be imported: {error}") from error
     globals()[name] = value
     return value
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gear_reverb import _insert_batch, pybind, replay_sample
+from gear_reverb._arguments import number
 from gear_reverb._frameworks import current_stream
 from gear_reverb.batch_sampler import (
     DEFAULT_MAX_BYTES,
@@ -61,7 +62,8 @@ class ArrayCalls:
         """
         columns, size = _insert_batch.stacked_columns(data, "items")
         timeout_ms = milliseconds(timeout)
-        return pybind.insert_batch(
+        return _insert_batch.insert(
+            data,
             self._client,
             table,
             columns,
@@ -230,7 +232,7 @@ class ArrayCalls:
         if maker is None:
             maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out)
             maker.prepare(timeout)
-        batch = maker(self._client.SampleBatch(table, batch_size, ragged, max_bytes, timeout, beta))
+        batch = maker(self._client.SampleBatch, table, batch_size, ragged, max_bytes, timeout, beta)
         self._batch_makers[table, out] = maker
         return batch
 
@@ -255,18 +257,20 @@ def milliseconds(seconds: float | None) -> int | None:
     """A time limit as the core takes it, at least 0; None, like infinity, is none.
 
     Raises:
+      TypeError: If it is no number.
       ValueError: If it is not a number.
     """
     if seconds is None or seconds == math.inf:
         return None
+    seconds = number("timeout", seconds)
     if math.isnan(seconds):
         raise ValueError(f"timeout ({seconds}) is not a number of seconds")
     return math.ceil(min(max(0, seconds) * 1000, _MOST_MILLISECONDS))
 
 
 def _seconds(timeout: float | None) -> None:
-    """Raises ValueError for a timeout that is negative or not a number."""
-    if timeout is not None and not timeout >= 0:
+    """Raises ValueError for a timeout that is negative or not a number, TypeError for no number."""
+    if timeout is not None and not number("timeout", timeout) >= 0:
         raise ValueError(f"timeout ({timeout}) must be >= 0 seconds")
 
 

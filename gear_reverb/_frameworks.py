@@ -1,9 +1,11 @@
 """Arrays of a batch as tensors of other frameworks, by DLPack and without a copy.
 
 A framework is imported when a converter for it is made. Text stays a NumPy object array, but for
-TensorFlow.
+TensorFlow. What a framework does not take by DLPack is copied: TensorFlow's float8, and bools of
+its older releases.
 """
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -11,15 +13,16 @@ import numpy as np
 
 Converter = Callable[[np.ndarray], Any]
 
-# Of those dtypes that NumPy's DLPack does not know: an integer of the same size.
+# Of those dtypes that NumPy's DLPack does not know, or not in all its releases: an integer of the
+# same size, and their code in DLPack.
 _CARRIERS = {
-    "bool": np.uint8,
-    "bfloat16": np.uint16,
-    "float8_e5m2": np.uint8,
-    "float8_e4m3fn": np.uint8,
-    "float8_e4m3fnuz": np.uint8,
-    "float8_e4m3b11fnuz": np.uint8,
-    "float8_e5m2fnuz": np.uint8,
+    "bool": (np.uint8, 6),
+    "bfloat16": (np.uint16, 4),
+    "float8_e4m3b11fnuz": (np.uint8, 9),
+    "float8_e4m3fn": (np.uint8, 10),
+    "float8_e4m3fnuz": (np.uint8, 11),
+    "float8_e5m2": (np.uint8, 12),
+    "float8_e5m2fnuz": (np.uint8, 13),
 }
 
 
@@ -72,16 +75,21 @@ def _jax_gpu() -> Converter:
     import jax
 
     def convert(array: Any) -> Any:
-        # JAX would cut 64-bit numbers down, unless it was told to keep them.
-        if isinstance(array, np.ndarray) or (_is_wide(array) and not jax.config.jax_enable_x64):
-            return array
-        return jax.dlpack.from_dlpack(array)
+        keeps = not isinstance(array, np.ndarray) and jax_keeps(array)
+        return jax.dlpack.from_dlpack(array) if keeps else array
 
     return convert
 
 
-def _is_wide(array: Any) -> bool:
-    return array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1) > 4
+def jax_keeps(array: Any) -> bool:
+    """Whether JAX has the array's dtype: text not, and 64-bit numbers only if it was told to."""
+    if array.dtype == object:
+        return False
+    if array.dtype.itemsize <= (8 if array.dtype.kind == "c" else 4):
+        return True
+    import jax
+
+    return jax.config.jax_enable_x64
 
 
 def current_stream(out: str, gpu: int) -> Callable[[], int]:
@@ -118,7 +126,7 @@ def _torch() -> Converter:
         dtype = getattr(torch, array.dtype.name, None)
         if dtype is None:
             raise ValueError(f"PyTorch has no dtype {array.dtype.name}")
-        return torch.from_dlpack(array.view(carrier)).view(dtype)
+        return torch.from_dlpack(array.view(carrier[0])).view(dtype)
 
     return convert
 
@@ -126,15 +134,10 @@ def _torch() -> Converter:
 def _jax() -> Converter:
     import jax
 
+    carried = _carrying(jax.dlpack.from_dlpack, jax.numpy.array)
+
     def convert(array: np.ndarray) -> Any:
-        if array.dtype == object or (_is_wide(array) and not jax.config.jax_enable_x64):
-            return array
-        if array.dtype.name not in _CARRIERS:
-            return jax.dlpack.from_dlpack(array)
-        carried = jax.dlpack.from_dlpack(array.view(_CARRIERS[array.dtype.name]))
-        if array.dtype == bool:
-            return carried.astype(bool)  # A copy; JAX has no bitcast to bool.
-        return jax.lax.bitcast_convert_type(carried, array.dtype)
+        return carried(array) if jax_keeps(array) else array
 
     return convert
 
@@ -142,23 +145,59 @@ def _jax() -> Converter:
 def _tensorflow() -> Converter:
     import tensorflow as tf
 
+    def from_dlpack(array: Any) -> Any:
+        return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
+
+    carried = _carrying(from_dlpack, tf.constant)
+
     def convert(array: np.ndarray) -> Any:
         if array.dtype == object:
             return tf.constant(array, tf.string)
-        if array.size == 0:
-            return tf.zeros(array.shape, array.dtype)
-        if array.dtype.name.startswith("float8"):
-            return tf.constant(array)  # A copy; TensorFlow has no bitcast to these.
-        if array.dtype.name not in _CARRIERS:
-            return tf.experimental.dlpack.from_dlpack(array.__dlpack__())
-        view = array.view(_CARRIERS[array.dtype.name])
-        carried = tf.experimental.dlpack.from_dlpack(view.__dlpack__())
-        if array.dtype == bool:
-            return tf.cast(carried, tf.bool)  # A copy; TensorFlow has no bitcast to bool.
-        return tf.bitcast(carried, tf.as_dtype(array.dtype.name))
+        return carried(array) if array.size else tf.zeros(array.shape, array.dtype)
 
     return convert
 
+
+def _carrying(from_dlpack: Converter, copy: Converter) -> Converter:
+    """Of arrays of any dtype; copies those that the framework does not take."""
+    refused: set[str] = set()
+
+    def convert(array: np.ndarray) -> Any:
+        name = array.dtype.name
+        if name not in _CARRIERS:
+            return from_dlpack(array)
+        if name not in refused:
+            try:
+                return from_dlpack(_Carried(array))
+            except Exception:  # Of a class of the framework's own.
+                refused.add(name)
+        return copy(array)
+
+    return convert
+
+
+class _Carried:
+    """An array of one of the dtypes above, for `from_dlpack`."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._carrier, self._code = _CARRIERS[array.dtype.name]
+        self._array = array.view(self._carrier)
+
+    def __dlpack__(self, **_: Any) -> Any:
+        capsule = self._array.__dlpack__()
+        # A DLManagedTensor begins with a pointer, a device of 8 bytes, the number of axes in 4, and
+        # the dtype's code in one.
+        address = _address_of(capsule, b"dltensor")
+        ctypes.c_uint8.from_address(address + 20).value = self._code
+        return capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+
+_address_of = ctypes.pythonapi.PyCapsule_GetPointer
+_address_of.restype = ctypes.c_void_p
+_address_of.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 _MAKERS: dict[str, Callable[[], Converter]] = {
     "torch": _torch,

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import tree
 
+from gear_reverb import pybind
+from gear_reverb._column_paths import paths_of, with_paths
+
 
 def stacked_columns(data: Any, what: str) -> tuple[list[np.ndarray], int]:
     """The leaves of `data` as arrays, and the length of their first axis.
@@ -27,6 +30,11 @@ def stacked_columns(data: Any, what: str) -> tuple[list[np.ndarray], int]:
         arrays.append(leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf))
     check_stacked([path for path, _ in paths_and_leaves], arrays, what)
     return arrays, len(arrays[0])
+
+
+def insert(data: Any, *args: Any) -> np.ndarray:
+    """What the core's `insert_batch` gives; its errors name the leaves of `data`."""
+    return with_paths(pybind.insert_batch, lambda: paths_of(data), *args)
 
 
 def check_stacked(paths: Sequence[tuple], arrays: Sequence[np.ndarray], what: str) -> None:

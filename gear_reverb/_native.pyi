@@ -157,10 +157,13 @@ class Client:
         update_keys: np.ndarray,
         update_priorities: np.ndarray,
         delete_keys: np.ndarray,
+        timeout_ms: int | None = None,
     ) -> None:
         """u64[n], f64[n], u64[m]."""
-    def Reset(self, table: str) -> None: ...
-    def Checkpoint(self) -> str: ...
+    def Reset(self, table: str, timeout_ms: int | None = None) -> None: ...
+    def Checkpoint(self, timeout_ms: int | None = None) -> str: ...
+    def FetchSignature(self, table: str, timeout_ms: int | None) -> None:
+        """Has the signature ready for writers; of an unknown table nothing is said."""
     def ServerInfo(self, timeout_ms: int) -> list[bytes]:
         """Serialised TableInfos; timeout <= 0: none."""
 
@@ -219,27 +222,35 @@ class DeviceArray:
         """What the stream does after this call finds the array written."""
 
 class BlockSampler:
-    """Samples, many at a time: lists of arrays `[rows, ...]`, the five of the info (as of
-    `Sampler`), then the columns. Calls raise StopIteration at the end and once closed, and return
-    None if there is nothing in time: nothing is lost, ask again."""
+    """Draws items, many at a time, for the datasets."""
 
     def __init__(
         self,
         client: Client,
         table: str,
         *,
+        form: str,
+        size: int,
+        block_bytes: int,
+        prefetch: int,
+        ahead: int,
         max_samples: int,
-        max_in_flight: int,
         max_samples_per_stream: int,
         rate_limiter_timeout_ms: int,
-        timesteps: bool,
     ) -> None:
-        """-1 for no limit; rows are items, or their steps."""
-    def next_block(self, items: int, wait_ms: int, max_bytes: int) -> list[np.ndarray] | None:
-        """What is there, of at most `items` items and about `max_bytes`, that is alike in dtypes
-        and shapes."""
-    def next_batch(self, items: int, wait_ms: int) -> list[np.ndarray] | None:
-        """So many items, fewer only at the end; ValueError if they are not alike."""
+        """Blocks of up to `size` items and about `block_bytes`.
+
+        `form` is "items", "steps" (items cut into steps), or, of exactly `size` items but for the
+        last, "stacked" or "padded". `prefetch` blocks are gathered ahead, `ahead` more items
+        sampled. -1 for no limit.
+        """
+    def next(self, wait_ms: int) -> tuple[tuple, list[np.ndarray], list] | None:
+        """`(info, columns, lengths)`: five arrays `[items]`; the columns; and for each the items'
+        lengths, int32 `[items]`, if these lie one after another, or None if they are stacked.
+
+        None if there is nothing in time; nothing is lost. StopIteration at the end, and once
+        closed.
+        """
     def close(self) -> None:
         """Ends a waiting call within its `wait_ms`."""
 
@@ -348,7 +359,7 @@ class Writer:
     def Append(self, data: Sequence[Any]) -> None: ...
     def AppendSequence(self, data: Sequence[Any]) -> None: ...
     def CreateItem(self, table: str, num_timesteps: int, priority: float) -> None: ...
-    def Flush(self) -> None: ...
+    def Flush(self, timeout_ms: int | None = None) -> None: ...
     def Close(self, retry_on_unavailable: bool = True) -> None: ...
 
 def cuda_is_built() -> bool: ...

@@ -11,18 +11,18 @@ import itertools
 import os
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 import tree
 
-from gear_reverb import _signature, errors, pybind
 from gear_reverb import client as client_lib
-from gear_reverb.cc import schema_pb2
+from gear_reverb import errors, pybind
 
 # How long a call may take while there is nothing.
 _WAIT_MS = 50
 _SIGNATURE_SECONDS = 0.25
+_CONNECT_SECONDS = 60.0
 # How long the end of the process waits for consumers to notice, and for their threads to unwind.
 _EXIT_SECONDS = 1.0
 _GRACE_SECONDS = 0.05
@@ -95,7 +95,7 @@ def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequen
     """
     empty = _empty(options)
     client = client_lib.Client(server_address)
-    yield from _until_signature_is_checked(client, table, options, empty)
+    described = yield from _until_signature_is_checked(client, table, options, empty)
     sampler = _sampler(client, table, options)
     _open_samplers.add(sampler)
     _awaited_samplers.add(sampler)
@@ -108,7 +108,7 @@ def blocks(server_address: str, table: str, options: Options) -> Iterator[Sequen
             if block is None:
                 yield empty
                 continue
-            _check_block(block, table, options)
+            _check_block(block, table, options, described)
             if options.drop_remainder and len(block[0][0]) < options.batch_size:
                 return
             _awaited_samplers.discard(sampler)
@@ -173,9 +173,13 @@ def _empty(options: Options) -> Sequence[np.ndarray]:
 
 def _until_signature_is_checked(
     client: client_lib.Client, table: str, options: Options, empty: Sequence[np.ndarray]
-) -> Iterator[Sequence[np.ndarray]]:
-    """Compares with the signature, if there is one, before there is any data to compare with."""
-    patience = time.monotonic() + float(os.environ.get("GEAR_REVERB_CONNECT_TIMEOUT", 60))
+) -> Generator[Sequence[np.ndarray], None, str]:
+    """Compares with the signature, if there is one, before there is any data to compare with.
+
+    Returns:
+      What data is to be, for error messages.
+    """
+    patience = time.monotonic() + _connect_seconds()
     while True:
         try:
             signature = _flat_signature(client, table)
@@ -185,11 +189,8 @@ def _until_signature_is_checked(
                 raise
         yield empty
     if signature is None:
-        return
-    described = ", ".join(
-        f"{i}: Tensor<name: '{name}', {_describe(shape, dtype, 'dtype: {}, shape: {}')}>"
-        for i, (name, shape, dtype) in enumerate(signature)
-    )
+        return _described([("?", column.shape, column.dtype) for column in options.columns])
+    described = _described(signature)
     if len(signature) != len(options.columns):
         raise ValueError(
             f"Inconsistent number of tensors requested from table '{table}'. Requested "
@@ -203,30 +204,38 @@ def _until_signature_is_checked(
                 f"Requested (dtype, shape): ({_describe(column.shape, column.dtype)}). Signature "
                 f"(dtype, shape): ({_describe(shape, dtype)}). Table signature: {described}"
             )
+    return described
+
+
+def _connect_seconds() -> float:
+    """How long a server may be gone, as the core reads it."""
+    try:
+        seconds = float(os.environ["GEAR_REVERB_CONNECT_TIMEOUT"])
+    except (KeyError, ValueError):
+        return _CONNECT_SECONDS
+    return seconds if seconds >= 0 else _CONNECT_SECONDS
 
 
 def _flat_signature(
     client: client_lib.Client, table: str
 ) -> list[tuple[str, Shape, np.dtype]] | None:
     """Path, shape and dtype of each column; None if there is no signature, or no such table."""
-    for serialized in client._serialized_table_infos(_SIGNATURE_SECONDS):
-        info = schema_pb2.TableInfo.FromString(serialized)
-        if info.name == table and info.HasField("signature"):
-            signature = _signature.decode_message(info.signature, use_tensorflow=False)
-            return [
-                ("/".join(map(str, path)), spec.shape, spec.dtype)
-                for path, spec in tree.flatten_with_path(signature)
-            ]
-    return None
+    signature = client._signature_of_table(table, _SIGNATURE_SECONDS)
+    if signature is None:
+        return None
+    return [
+        ("/".join(map(str, path)), spec.shape, spec.dtype)
+        for path, spec in tree.flatten_with_path(signature)
+    ]
 
 
-def _check_block(block: tuple, table: str, options: Options) -> None:
+def _check_block(block: tuple, table: str, options: Options, described: str) -> None:
     _, columns, lengths = block
     if len(columns) != len(options.columns):
         raise ValueError(
             f"Inconsistent number of tensors received from table '{table}'. Specification has "
             f"{len(options.columns)} tensors, but data coming from the table shows {len(columns)} "
-            "tensors."
+            f"tensors. Table signature: {described}"
         )
     for i, (array, expected) in enumerate(zip(columns, options.columns)):
         shape = array.shape[1:]
@@ -236,7 +245,8 @@ def _check_block(block: tuple, table: str, options: Options) -> None:
             raise ValueError(
                 f"Received incompatible tensor at flattened index {i} from table '{table}'. "
                 f"Specification has (dtype, shape): ({_describe(expected.shape, expected.dtype)}). "
-                f"Tensor has (dtype, shape): ({_describe(shape, array.dtype)})."
+                f"Tensor has (dtype, shape): ({_describe(shape, array.dtype)}). "
+                f"Table signature: {described}"
             )
 
 
@@ -302,6 +312,13 @@ def _compatible(a: Shape, b: Shape) -> bool:
     if a is None or b is None:
         return True
     return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b))
+
+
+def _described(columns: Sequence[tuple[str, Shape, np.dtype]]) -> str:
+    return ", ".join(
+        f"{i}: Tensor<name: '{name}', {_describe(shape, dtype, 'dtype: {}, shape: {}')}>"
+        for i, (name, shape, dtype) in enumerate(columns)
+    )
 
 
 def _describe(shape: Shape, dtype: np.dtype, pattern: str = "{}, {}") -> str:

@@ -109,7 +109,8 @@ def _is_plain_sequence(nest: Any) -> bool:
 
 
 def _encode_spec(spec: Any, value: struct_pb2.StructuredValue, path: tuple) -> None:
-    if not (hasattr(spec, "shape") and hasattr(spec, "dtype")) or hasattr(spec, "__array__"):
+    is_spec = hasattr(spec, "shape") and hasattr(spec, "dtype") and not hasattr(spec, "__array__")
+    if not is_spec or _is_composite(spec):
         raise ValueError(f"Unsupported signature spec: {spec!r} at {path}")
     bounded = hasattr(spec, "minimum") and hasattr(spec, "maximum")
     proto = value.bounded_tensor_spec_value if bounded else value.tensor_spec_value
@@ -125,6 +126,13 @@ def _encode_spec(spec: Any, value: struct_pb2.StructuredValue, path: tuple) -> N
             _tensor_proto.encode(spec.maximum, dtype, proto.maximum)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Unsupported signature spec: {spec!r} at {path}: {error}") from error
+
+
+def _is_composite(spec: Any) -> bool:
+    """Whether it is TensorFlow's spec of something that is no plain tensor: ragged, or sparse."""
+    mro = type(spec).__mro__
+    bases = [base.__name__ for base in mro if base.__module__.startswith("tensorflow")]
+    return "TypeSpec" in bases and "TensorSpec" not in bases
 
 
 def _axes(shape: Any) -> Iterable[int | None] | None:

@@ -53,8 +53,10 @@ class SampledDataset(tf.compat.v1.data.Dataset):
           max_samples: Items after which the sequence ends; -1 for no end.
 
         Raises:
+          TypeError: If the address or the table is no text.
           ValueError: If `dtypes` and `shapes` differ in structure, or a number is out of range.
         """
+        _check_text(server_address=server_address, table=table)
         tree.assert_same_structure(dtypes, shapes, check_types=False)
         _check_positive(max_in_flight_samples_per_worker=max_in_flight_samples_per_worker)
         _check_positive_or_none(num_workers_per_iterator=num_workers_per_iterator)
@@ -250,6 +252,12 @@ def _batch_spec(dataset: SampledDataset, batch_size: int, drop_remainder: bool) 
 def _without_empty(blocks: tf.data.Dataset) -> tf.data.Dataset:
     """Blocks are empty while there is nothing."""
     return blocks.filter(lambda key, *_: tf.size(key) > 0)
+
+
+def _check_text(**arguments: Any) -> None:
+    for name, value in arguments.items():
+        if not isinstance(value, (str, bytes, np.ndarray)) and not tf.is_tensor(value):
+            raise TypeError(f"{name} must be a str or a string tensor, but is {value!r}")
 
 
 def _check_positive(**arguments: int) -> None:

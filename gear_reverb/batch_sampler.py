@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from gear_reverb import _frameworks, pybind
+from gear_reverb._arguments import integer
+from gear_reverb._column_paths import paths_of, with_paths
 from gear_reverb.replay_sample import ReplayBatch, SampleInfo
 
 DEFAULT_MAX_BYTES = 1 << 32
@@ -42,7 +44,7 @@ class BatchSampler(Iterator[ReplayBatch]):
         if not self._make_batch.ready:
             self._make_batch.prepare(self._timeout)
         beta = self._beta() if callable(self._beta) else self._beta
-        return self._make_batch(self._native.Next(self._timeout, beta))
+        return self._make_batch(self._native.Next, self._timeout, beta)
 
     def __enter__(self) -> "BatchSampler":
         return self
@@ -81,6 +83,7 @@ class BatchMaker:
         """
         self._structure = structure
         self._unflatten: Callable[[list], Any] | None = None
+        self._paths: list[tuple] = []
         self._on_gpu = on_gpu
         self._convert = (_frameworks.gpu_converter if on_gpu else _frameworks.converter)(out)
 
@@ -91,11 +94,20 @@ class BatchMaker:
 
     def prepare(self, timeout: float | None = None) -> None:
         """Finds out the structure; to be called before the first batch is drawn."""
-        self._unflatten = compile_unflatten(self._structure(timeout))
+        structure = self._structure(timeout)
+        self._unflatten = compile_unflatten(structure)
+        self._paths = [] if structure is None else paths_of(structure)
 
-    def __call__(self, values: tuple) -> ReplayBatch:
-        """`values`: columns, and (info, lengths, mask, cu_seqlens, weights)."""
-        columns, (info, lengths, mask, cu_seqlens, weights) = values
+    def call(self, native: Callable[..., Any], *args: Any) -> Any:
+        """What the core's call gives; its errors name columns by their paths, where known."""
+        return with_paths(native, lambda: self._paths, *args)
+
+    def __call__(self, native: Callable[..., tuple], *args: Any) -> ReplayBatch:
+        """The batch that a call of the core gives.
+
+        That is columns, and (info, lengths, mask, cu_seqlens, weights).
+        """
+        columns, (info, lengths, mask, cu_seqlens, weights) = self.call(native, *args)
         convert = self._convert
         unflatten = self._unflatten
         if convert is not None:
@@ -123,6 +135,21 @@ def _side(value: Any, convert: Callable | None, unflatten: Callable[[list], Any]
     return value if value is None or convert is None else convert(value)
 
 
+def check_sizes(batch_size: int, prefetch: int, max_batches: int | None) -> None:
+    """Checks what the adapters of frameworks take.
+
+    Raises:
+      TypeError: If one is no integer.
+      ValueError: If `batch_size` is below 1, or another below 0.
+    """
+    if integer("batch_size", batch_size) < 1:
+        raise ValueError(f"batch_size ({batch_size}) must be a positive integer")
+    if integer("prefetch", prefetch) < 0:
+        raise ValueError(f"prefetch ({prefetch}) must not be negative")
+    if max_batches is not None and integer("max_batches", max_batches) < 0:
+        raise ValueError(f"max_batches ({max_batches}) must not be negative")
+
+
 def check_seed(seed: Any) -> int | None:
     """The seed as an integer.
 
@@ -132,7 +159,7 @@ def check_seed(seed: Any) -> int | None:
     """
     if seed is None:
         return None
-    seed = operator.index(seed)
+    seed = integer("seed", seed)
     if not 0 <= seed < 2**64:
         raise ValueError(f"seed ({seed}) must be in [0, 2**64)")
     return seed

@@ -9,7 +9,9 @@ import numpy as np
 import tree
 
 from gear_reverb import errors, pybind, replay_sample, reverb_types
+from gear_reverb._arguments import integer, number
 from gear_reverb._array_calls import ArrayCalls, milliseconds
+from gear_reverb._column_paths import paths_of, with_paths
 from gear_reverb._writer import Writer
 from gear_reverb.trajectory_writer import TrajectoryWriter
 
@@ -75,12 +77,18 @@ class Client(ArrayCalls):
           timeout: Longest time to wait for the server and the tables' rate limiters, in seconds.
 
         Raises:
-          ValueError: If `priorities` is empty, a table is unknown, or `data` does not match its
-            signature.
+          TypeError, ValueError: If `priorities` is empty or one is no finite number; nothing is
+            inserted then. If a table is unknown, or `data` does not match its signature; tables
+            before it may have got the item.
           DeadlineExceededError: If the time is up. The item may still be inserted.
         """
         if not priorities:
             raise ValueError("priorities must contain at least one item")
+        for table, priority in priorities.items():  # All before anything is inserted.
+            if not math.isfinite(number(f"priorities[{table!r}]", priority)):
+                raise ValueError(
+                    f"priorities[{table!r}] is {priority}: every priority must be finite"
+                )
         timeout_ms = milliseconds(timeout)
         if timeout_ms is not None:
             self._insert_with_timeout(data, priorities, max(1, timeout_ms))
@@ -102,7 +110,7 @@ class Client(ArrayCalls):
             self._client.FetchSignature(table, left_ms())
         # Without a `Writer` around it: that one would wait for the items again when it is closed.
         writer = self._client.NewWriter(1, 1, False, _UNLIMITED_ITEMS)
-        writer.Append(tree.flatten(data))
+        with_paths(writer.Append, lambda: paths_of(data), tree.flatten(data))
         for table, priority in priorities.items():
             writer.CreateItem(table, 1, priority)
         writer.Flush(left_ms())
@@ -129,12 +137,14 @@ class Client(ArrayCalls):
         Raises:
           ValueError: If a number is below 1, or `chunk_length` above `max_sequence_length`.
         """
+        max_sequence_length = integer("max_sequence_length", max_sequence_length)
         if max_sequence_length < 1:
             raise ValueError(
                 f"max_sequence_length ({max_sequence_length}) must be a positive integer"
             )
         if chunk_length is None:
             chunk_length = min(10, max_sequence_length)
+        chunk_length = integer("chunk_length", chunk_length)
         if not 1 <= chunk_length <= max_sequence_length:
             raise ValueError(
                 f"chunk_length ({chunk_length}) must be a positive integer le to "
@@ -142,6 +152,7 @@ class Client(ArrayCalls):
             )
         if max_in_flight_items is None:
             max_in_flight_items = _UNLIMITED_ITEMS
+        max_in_flight_items = integer("max_in_flight_items", max_in_flight_items)
         if max_in_flight_items < 1:
             raise ValueError(
                 f"max_in_flight_items ({max_in_flight_items}) must be a positive integer"
@@ -305,18 +316,21 @@ class Client(ArrayCalls):
           ValueError: If a number is below 1.
         """
         del get_signature_timeout_ms
+        num_keep_alive_refs = integer("num_keep_alive_refs", num_keep_alive_refs)
         if num_keep_alive_refs < 1:
             raise ValueError(
                 f"num_keep_alive_refs ({num_keep_alive_refs}) must be a positive integer"
             )
-        if max_in_flight_bytes is not None and max_in_flight_bytes < 1:
+        limits = {}
+        if max_in_flight_bytes is not None:
+            limits["max_in_flight_bytes"] = integer("max_in_flight_bytes", max_in_flight_bytes)
+        if limits and limits["max_in_flight_bytes"] < 1:
             raise ValueError(
                 f"max_in_flight_bytes ({max_in_flight_bytes}) must be a positive integer"
             )
         options = pybind.AutoTunedChunkerOptions(
             num_keep_alive_refs=num_keep_alive_refs, throughput_weight=1.0
         )
-        limits = {} if max_in_flight_bytes is None else {"max_in_flight_bytes": max_in_flight_bytes}
         return TrajectoryWriter(self._client.NewTrajectoryWriter(options, validate_items, **limits))
 
     def structured_writer(self, configs: Sequence[Any]) -> "structured_writer.StructuredWriter":
@@ -349,11 +363,16 @@ class Client(ArrayCalls):
     def _structure_of_table(self, table: str, timeout: float | None = None) -> Any:
         """The table's signature, or None. Only its structure matters, so TensorFlow stays out."""
         # A limit for a rate limiter may be less than an answer takes.
-        patience = None if timeout is None else max(timeout, _LEAST_PATIENCE)
+        return self._signature_of_table(
+            table, None if timeout is None else max(number("timeout", timeout), _LEAST_PATIENCE)
+        )
+
+    def _signature_of_table(self, table: str, timeout: float | None) -> Any:
+        """The table's signature, of `TensorSpec`s, or None."""
         from gear_reverb import _signature
         from gear_reverb.cc import schema_pb2
 
-        for serialized in self._serialized_table_infos(patience):
+        for serialized in self._serialized_table_infos(timeout):
             info = schema_pb2.TableInfo.FromString(serialized)
             if info.name == table and info.HasField("signature"):
                 return _signature.decode_message(info.signature, use_tensorflow=False)

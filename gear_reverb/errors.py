@@ -19,12 +19,9 @@ class DeadlineExceededError(ReverbError):
     """A call did not complete within its timeout."""
 
 
-def raise_if_timeout(error: RuntimeError, call: str, timeout_ms: int | None) -> None:
-    """Raises what the caller of `call` sees of a timeout, if `error` is one."""
-    if timeout_ms is None:
-        return
-    if isinstance(error, DeadlineExceededError) or "Timeout exceeded" in str(error):
-        timeout = datetime.timedelta(milliseconds=timeout_ms)
-        raise DeadlineExceededError(
-            f"{call} call did not complete within provided timeout of {timeout}"
-        ) from error
+def timed_out(call: str, timeout_ms: int | None) -> DeadlineExceededError:
+    """What the caller of `call` sees of a timeout."""
+    timeout = datetime.timedelta(milliseconds=timeout_ms or 0)
+    return DeadlineExceededError(
+        f"{call} call did not complete within provided timeout of {timeout}"
+    )

@@ -47,11 +47,11 @@ class FixedBatchSampler:
             longer as they were at the first call, or once closed. Says why.
           ValueError: If a batch is larger than `max_bytes`.
         """
-        self._native.Prepare(timeout, self._stream(stream))
+        if not self._make_batch.ready:
+            self._make_batch.prepare()
+        self._make_batch.call(self._native.Prepare, timeout, self._stream(stream))
         if self._batch is None:
-            if not self._make_batch.ready:
-                self._make_batch.prepare()
-            self._batch = self._make_batch(self._native.Arrays())
+            self._batch = self._make_batch(self._native.Arrays)
 
     def enqueue(self, stream: int | None = None) -> None:
         """Puts a batch on the stream: it is drawn, and written to the arrays of `batch`.

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import numpy as np
 
+from gear_reverb._frameworks import jax_keeps
+from gear_reverb.batch_sampler import check_sizes
 from gear_reverb.client import Client
-from gear_reverb.replay_sample import ReplaySample
-
-_EXTRAS = ("lengths", "mask", "cu_seqlens", "weights")
+from gear_reverb.replay_sample import BATCH_EXTRAS, ReplaySample
 
 
 def iterate(
@@ -60,12 +59,7 @@ def iterate(
       ValueError: If a number is out of range. From `next`, the errors of `batch_sampler`, which
         end the iteration.
     """
-    if batch_size < 1:
-        raise ValueError(f"batch_size ({batch_size}) must be a positive integer")
-    if prefetch < 0:
-        raise ValueError(f"prefetch ({prefetch}) must not be negative")
-    if max_batches is not None and max_batches < 0:
-        raise ValueError(f"max_batches ({max_batches}) must not be negative")
+    check_sizes(batch_size, prefetch, max_batches)
     client = client_or_address
     if not isinstance(client, Client):
         client = Client(client)
@@ -131,7 +125,7 @@ class _Failure:
 def _put(sample: Any, device: Any) -> ReplaySample:
     """The batch with its arrays sent to the device; does not wait until they are there."""
     batch = type(sample)(sample.info, _put_arrays(sample.data, device))
-    for name in _EXTRAS:
+    for name in BATCH_EXTRAS:
         if getattr(sample, name, None) is not None:
             setattr(batch, name, _put_arrays(getattr(sample, name), device))
     return batch
@@ -139,13 +133,5 @@ def _put(sample: Any, device: Any) -> ReplaySample:
 
 def _put_arrays(nest: Any, device: Any) -> Any:
     return jax.tree_util.tree_map(
-        lambda array: jax.device_put(array, device) if _fits(array) else array, nest
+        lambda array: jax.device_put(array, device) if jax_keeps(array) else array, nest
     )
-
-
-def _fits(array: np.ndarray) -> bool:
-    """Whether JAX takes the array as it is."""
-    if array.dtype == object:
-        return False
-    number_bytes = array.dtype.itemsize // (2 if array.dtype.kind == "c" else 1)
-    return number_bytes <= 4 or jax.config.jax_enable_x64

@@ -16,6 +16,7 @@ import sys
 import numpy as np
 
 from gear_reverb import pybind
+from gear_reverb._arguments import integer, number
 
 _logger = logging.getLogger(__name__)
 _UNBOUNDED = sys.float_info.max
@@ -47,6 +48,9 @@ class RateLimiter:
           ValueError: If `min_size_to_sample` is below 1, `samples_per_insert` is not a positive
             number, a difference is not a number, or `max_diff` is below `min_diff`.
         """
+        samples_per_insert = number("samples_per_insert", samples_per_insert)
+        min_size_to_sample = integer("min_size_to_sample", min_size_to_sample)
+        min_diff, max_diff = number("min_diff", min_diff), number("max_diff", max_diff)
         if min_size_to_sample < 1:
             raise ValueError(
                 f"min_size_to_sample ({min_size_to_sample}) must be a positive integer"
@@ -108,11 +112,14 @@ class SampleToInsertRatio(RateLimiter):
           ValueError: If `min_size_to_sample` is below 1, `samples_per_insert` is not positive, or
             the buffer is so small, or so high, that the table would come to a halt.
         """
-        balance = samples_per_insert * min_size_to_sample
+        balance = number("samples_per_insert", samples_per_insert) * integer(
+            "min_size_to_sample", min_size_to_sample
+        )
         if np.ndim(error_buffer) > 0:
             min_diff, max_diff = map(float, error_buffer)
             width = max_diff - min_diff
         else:
+            error_buffer = number("error_buffer", error_buffer)
             min_diff, max_diff = balance - error_buffer, balance + error_buffer
             width = 2 * error_buffer
         if width < 2 * max(1.0, samples_per_insert):
@@ -143,7 +150,7 @@ class Queue(RateLimiter):
 
     def __init__(self, size: int) -> None:
         """Inserting waits while `size` items are in the table, sampling while none is."""
-        super().__init__(samples_per_insert=1.0, min_size_to_sample=1, min_diff=0.0, max_diff=size)
+        super().__init__(1.0, 1, min_diff=0.0, max_diff=number("size", size))
 
 
 class Stack(RateLimiter):
@@ -151,4 +158,4 @@ class Stack(RateLimiter):
 
     def __init__(self, size: int) -> None:
         """Inserting waits while `size` items are in the table, sampling while none is."""
-        super().__init__(samples_per_insert=1.0, min_size_to_sample=1, min_diff=0.0, max_diff=size)
+        super().__init__(1.0, 1, min_diff=0.0, max_diff=number("size", size))

@@ -56,6 +56,10 @@ class ReplaySample(NamedTuple):
     data: Sequence[np.ndarray] | Any
 
 
+BATCH_EXTRAS = ("lengths", "mask", "cu_seqlens", "weights")
+"""What a `ReplayBatch` has besides its fields."""
+
+
 class ReplayBatch(ReplaySample):
     """Items sampled together: a `ReplaySample` whose arrays have a leading batch axis.
 

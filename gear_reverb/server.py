@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
 from gear_reverb import client, item_selectors, pybind, rate_limiters, reverb_types
+from gear_reverb._arguments import integer
 from gear_reverb.platform.default import checkpointers
 
 
@@ -74,6 +75,7 @@ class Table:
         """
         if not name:
             raise ValueError("name must be nonempty")
+        max_size = integer("max_size", max_size)
         if max_size < 1:
             raise ValueError(f"max_size ({max_size}) must be a positive integer")
         if placement not in ("host", "device"):
@@ -95,7 +97,7 @@ class Table:
         internal_extensions = [
             internal
             for extension in self._extensions
-            for internal in extension.build_internal_extensions(name)
+            for internal in _part("extensions", extension, "build_internal_extensions")(name)
         ]
         self.internal_table = pybind.Table(
             name=name,
@@ -103,7 +105,7 @@ class Table:
             remover=remover,
             max_size=max_size,
             max_times_sampled=max_times_sampled,
-            rate_limiter=rate_limiter.internal_limiter,
+            rate_limiter=_part("rate_limiter", rate_limiter, "internal_limiter"),
             extensions=internal_extensions,
             signature=_encode_signature(signature),
             seed=seed,
@@ -240,6 +242,7 @@ class Server:
         """
         if not tables:
             raise ValueError("At least one table must be provided")
+        internal_tables = [_part("tables", table, "internal_table") for table in tables]
         names = collections.Counter(table.name for table in tables)
         duplicates = sorted(name for name, count in names.items() if count > 1)
         if duplicates:
@@ -250,9 +253,9 @@ class Server:
             checkpointer = checkpointers.default_checkpointer()
         self._tables = tuple(tables)
         self._server = pybind.Server(
-            [table.internal_table for table in tables],
+            internal_tables,
             0 if port is None else port,
-            checkpointer.internal_checkpointer(),
+            _part("checkpointer", checkpointer, "internal_checkpointer")(),
         )
 
     @property
@@ -309,6 +312,14 @@ def _sigterm_calls(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _part(name: str, value: Any, attribute: str) -> Any:
+    """An attribute of an argument; TypeError if there is none, and so it is another thing."""
+    try:
+        return getattr(value, attribute)
+    except AttributeError:
+        raise TypeError(f"{name} must have {attribute}, but is {value!r}") from None
 
 
 def _encode_signature(signature: reverb_types.SpecNest | None) -> bytes | None:

@@ -21,7 +21,6 @@ three, `[-3:-1]` the two before the last, `[-5::2]` every other one of the last 
 import atexit
 import logging
 import os
-import re
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -30,6 +29,8 @@ from typing import Any, NewType
 import tree
 
 from gear_reverb import _columns, _signature, errors, pybind
+from gear_reverb._arguments import integer
+from gear_reverb._column_paths import raise_with_paths
 from gear_reverb._conditions import Condition, ConditionProto, constant_priority_fn, td_error
 from gear_reverb._pattern_signature import infer_signature, unpack_pattern
 from gear_reverb.cc import patterns_pb2
@@ -90,6 +91,7 @@ class StructuredWriter:
             once per config and step.
 
         Raises:
+          TypeError: If a leaf's dtype is none that can be stored.
           ValueError: If the nest has not as many leaves as the first one, or a leaf's dtype or
             shape is not that of its column; or, with the step appended, if an item's priority
             cannot be computed.
@@ -104,8 +106,8 @@ class StructuredWriter:
                 self._writer.AppendPartial(flat)
             else:
                 self._writer.Append(flat)
-        except ValueError as error:
-            raise self._with_path(error) from error
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise_with_paths(error, self._paths, "{column} {number} (path={path})")
 
     def flush(self, block_until_num_items: int = 0, timeout_ms: int | None = None) -> None:
         """Blocks until the server has inserted all items but the last few.
@@ -119,13 +121,12 @@ class StructuredWriter:
           ValueError: If `block_until_num_items` is negative.
           DeadlineExceededError: If the time is up.
         """
-        if block_until_num_items < 0:
+        if integer("block_until_num_items", block_until_num_items) < 0:
             raise ValueError(f"block_until_num_items must be >= 0, got {block_until_num_items}")
         try:
             self._writer.Flush(block_until_num_items, timeout_ms)
-        except RuntimeError as error:
-            errors.raise_if_timeout(error, "Flush", timeout_ms)
-            raise
+        except errors.DeadlineExceededError as error:
+            raise errors.timed_out("Flush", timeout_ms) from error
 
     def end_episode(self, clear_buffers: bool = True, timeout_ms: int | None = None) -> None:
         """Inserts the items that are due at the end, flushes, and begins a new episode.
@@ -142,9 +143,8 @@ class StructuredWriter:
         """
         try:
             self._writer.EndEpisode(clear_buffers, timeout_ms)
-        except RuntimeError as error:
-            errors.raise_if_timeout(error, "End episode", timeout_ms)
-            raise
+        except errors.DeadlineExceededError as error:
+            raise errors.timed_out("End episode", timeout_ms) from error
 
     @property
     def step_is_open(self) -> bool:
@@ -166,17 +166,6 @@ class StructuredWriter:
             _columns.learn_leaf_type(leaf)
         self._plan = _columns.compile_flatten(data, _columns.leaf_types)
         return flat
-
-    def _with_path(self, error: ValueError) -> ValueError:
-        """The same error, with the path of the column that it names."""
-
-        def name(match: re.Match) -> str:
-            column = int(match.group(1))
-            if column >= len(self._paths):
-                return match.group(0)
-            return f"{match.group(0)} (path={self._paths[column]})"
-
-        return ValueError(re.sub(r"\bcolumn (\d+)\b", name, str(error)))
 
 
 def flush_at_exit(writer: StructuredWriter) -> None:

@@ -34,14 +34,17 @@ class TensorSpec:
 
     @property
     def shape(self) -> tuple[int | None, ...] | None:
+        """One entry per axis, None for any size; None for any rank."""
         return self._shape
 
     @property
     def dtype(self) -> np.dtype:
+        """The NumPy dtype; `object` for strings."""
         return self._dtype
 
     @property
     def name(self) -> str | None:
+        """Name of the column, or None."""
         return self._name
 
     def _key(self) -> tuple:
@@ -85,10 +88,12 @@ class BoundedTensorSpec(TensorSpec):
 
     @property
     def minimum(self) -> np.ndarray:
+        """The smallest values, inclusive; broadcasts to the shape. Read-only."""
         return self._minimum
 
     @property
     def maximum(self) -> np.ndarray:
+        """The largest values, inclusive; broadcasts to the shape. Read-only."""
         return self._maximum
 
     def _key(self) -> tuple:

@@ -15,10 +15,9 @@ import torch
 import tree
 from torch.utils import data as torch_data
 
+from gear_reverb.batch_sampler import check_sizes
 from gear_reverb.client import Client
-from gear_reverb.replay_sample import SampleInfo
-
-_EXTRAS = ("lengths", "mask", "cu_seqlens", "weights")
+from gear_reverb.replay_sample import BATCH_EXTRAS, SampleInfo
 
 
 class Batch(dict[str, Any]):
@@ -84,10 +83,7 @@ class ReplayDataset(torch_data.IterableDataset):
           ValueError: If a number is out of range.
         """
         super().__init__()
-        if batch_size < 1:
-            raise ValueError(f"batch_size ({batch_size}) must be a positive integer")
-        if max_batches is not None and max_batches < 0:
-            raise ValueError(f"max_batches ({max_batches}) must not be negative")
+        check_sizes(batch_size, prefetch, max_batches)
         self._server_address = server_address
         self._table = table
         self._batch_size = batch_size
@@ -129,7 +125,7 @@ class ReplayDataset(torch_data.IterableDataset):
 def _as_batch(sample: Any) -> Batch:
     info = SampleInfo(*(_as_tensor(field) for field in sample.info))
     batch = Batch(info=info, data=sample.data)
-    for name in _EXTRAS:
+    for name in BATCH_EXTRAS:
         if getattr(sample, name, None) is not None:
             batch[name] = getattr(sample, name)
     return batch

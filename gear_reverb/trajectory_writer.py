@@ -1,6 +1,5 @@
 """Writes trajectories, column by column, to tables."""
 
-import re
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -8,6 +7,8 @@ import numpy as np
 import tree
 
 from gear_reverb import _insert_batch, _native, errors, pybind
+from gear_reverb._arguments import integer, number
+from gear_reverb._column_paths import raise_with_paths
 from gear_reverb._columns import ColumnMap, compile_flatten
 from gear_reverb._history import ColumnHistory, TrajectoryColumn, copier
 
@@ -109,10 +110,13 @@ class TrajectoryWriter:
         """
         if not isinstance(path, (tuple, list)):
             raise TypeError(f"path must be a tuple, got {path!r}")
+        num_keep_alive_refs = integer("num_keep_alive_refs", num_keep_alive_refs)
         if num_keep_alive_refs < 1:
             raise ValueError(
                 f"num_keep_alive_refs ({num_keep_alive_refs}) must be a positive integer"
             )
+        if max_chunk_length is not None:
+            max_chunk_length = integer("max_chunk_length", max_chunk_length)
         if max_chunk_length is not None and not 1 <= max_chunk_length <= num_keep_alive_refs:
             raise ValueError(
                 f"max_chunk_length ({max_chunk_length}) must be None or a positive integer <= "
@@ -146,6 +150,7 @@ class TrajectoryWriter:
             must not set it. Items can refer to the parts at once.
 
         Raises:
+          TypeError: If a leaf's dtype is none that can be stored.
           ValueError: If a column is given twice within a step, a leaf's dtype or shape is not that
             of its column, or a leaf stands where a nest was, or the other way round.
         """
@@ -159,8 +164,8 @@ class TrajectoryWriter:
                 references = self._writer.AppendPartial(row)
             else:
                 references = self._writer.Append(row)
-        except ValueError as error:
-            raise self._with_path(error) from error
+        except (TypeError, ValueError) as error:
+            raise_with_paths(error, self._columns.paths)
         if self._step_is_open:
             self._log.merge_into_last(references)
         else:
@@ -198,8 +203,8 @@ class TrajectoryWriter:
         before = self._writer.episode_steps
         try:
             steps = pybind.append_batch(self._writer, stacked, size, kept)
-        except ValueError as error:
-            raise self._with_path(error) from error
+        except (TypeError, ValueError) as error:
+            raise_with_paths(error, self._columns.paths)
         except BaseException:  # Out of memory, or interrupted while waiting.
             self._log.skip(self._writer.episode_steps - before)
             raise
@@ -224,7 +229,11 @@ class TrajectoryWriter:
         columns = None if plan is None else plan(trajectory)
         if columns is None:
             columns = self._flatten_item(table, trajectory)
-        self._writer.CreateItem(table, priority, columns)
+        try:
+            self._writer.CreateItem(table, priority, columns)
+        except TypeError:
+            number("priority", priority)
+            raise
 
     def flush(self, block_until_num_items: int = 0, timeout_ms: int | None = None) -> None:
         """Blocks until the server has inserted all items but the last few.
@@ -241,13 +250,12 @@ class TrajectoryWriter:
           ValueError: If `block_until_num_items` is negative.
           DeadlineExceededError: If the time is up.
         """
-        if block_until_num_items < 0:
+        if integer("block_until_num_items", block_until_num_items) < 0:
             raise ValueError(f"block_until_num_items must be >= 0, got {block_until_num_items}")
         try:
             self._writer.Flush(block_until_num_items, -1 if timeout_ms is None else timeout_ms)
-        except RuntimeError as error:
-            errors.raise_if_timeout(error, "Flush", timeout_ms)
-            raise
+        except errors.DeadlineExceededError as error:
+            raise errors.timed_out("Flush", timeout_ms) from error
 
     def end_episode(self, clear_buffers: bool = True, timeout_ms: int | None = None) -> None:
         """Flushes all items and begins a new episode; ends an open, partial step.
@@ -262,9 +270,8 @@ class TrajectoryWriter:
         """
         try:
             self._writer.EndEpisode(clear_buffers, timeout_ms)
-        except RuntimeError as error:
-            errors.raise_if_timeout(error, "End episode", timeout_ms)
-            raise
+        except errors.DeadlineExceededError as error:
+            raise errors.timed_out("End episode", timeout_ms) from error
         finally:
             self._step_is_open = False
             if clear_buffers:
@@ -301,16 +308,6 @@ class TrajectoryWriter:
                     "by previous (partial) append call and thus must be omitted or set to None but "
                     f"got: {value}"
                 )
-
-    def _with_path(self, error: ValueError) -> ValueError:
-        """The same error, with paths instead of column numbers."""
-        paths = self._columns.paths
-
-        def path_of(match: re.Match) -> str:
-            column = int(match.group(1))
-            return f"column {paths[column]}" if column < len(paths) else match.group(0)
-
-        return ValueError(re.sub(r"\bcolumn (\d+)\b", path_of, str(error)))
 
     def _flatten_item(self, table: str, trajectory: Any) -> list:
         columns = tree.flatten(trajectory)

@@ -28,6 +28,11 @@ REPORTS = ROOT / "build" / "reports"
 PROGRAM_TIMEOUT_SECONDS = 600
 # What is tested beside a framework, in an environment that has it.
 ADAPTERS = {"torch": "tests/test_torch_adapter.py", "jax": "tests/test_jax_adapter.py"}
+# What is tested with each framework that is there.
+FRAMEWORKS = (
+    "tests/test_batch_frameworks.py",
+    "tests/test_device_draws.py::test_casts_and_frameworks",
+)
 
 # Suites that run only where they are named.
 ON_REQUEST = {"image"}
@@ -174,6 +179,7 @@ def adapters() -> Counts:
             counts.add(Counts(skipped=1, notes=[f"{framework} could not be had: {tests}"]))
         else:
             counts.add(pytest(f"adapters-{framework}", ".venv-newest", tests))
+    counts.add(pytest("adapters-all", ".venv-newest", *FRAMEWORKS))
     return counts
 
 

@@ -41,14 +41,56 @@ def test_frameworks_share_the_memory(serve, out):
     assert isinstance(batch.weights, kind)
 
 
-@pytest.mark.parametrize("out", ["torch", "jax"])
-def test_frameworks_do_not_copy(out):
+BUILT_IN = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64", "complex64"]
+DTYPES = {name: np.dtype(name) for name in BUILT_IN} | {d.name: d for d in _dtypes.EXTRA_DTYPES}
+
+
+def lacks(out, dtype):
+    """Whether the framework has no such dtype, or does not take it by DLPack."""
+    if out == "tensorflow":
+        return dtype.name.startswith("float8")
+    if out == "jax":
+        return dtype.itemsize == 8 and dtype.kind != "c"
+    return dtype.name == "float8_e4m3b11fnuz"
+
+
+@pytest.mark.parametrize("out", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
+def test_frameworks_do_not_copy(out, dtype):
     pytest.importorskip(out)
-    array = np.frombuffer(bytearray(4096 + 128), np.uint8)
-    array = array[-array.ctypes.data % 128 :][:4096].view(np.float32)  # As batches are aligned.
+    convert = _frameworks.converter(out)
+    memory = np.frombuffer(bytearray(4096 + 128), np.uint8)
+    memory = memory[-memory.ctypes.data % 128 :][:4096]  # As batches are aligned.
+    array = memory.view(dtype)
+    if out == "torch" and lacks(out, dtype):
+        with pytest.raises(ValueError, match="no dtype"):
+            convert(array)
+        return
+    before = np.array(array)
+    converted = convert(array)
+    memory[:] = 1
+    if out == "torch":
+        assert converted.data_ptr() == array.ctypes.data
+        assert str(converted.dtype) == f"torch.{dtype.name}"
+        return
+    assert np.asarray(converted).dtype == dtype
+    shown = before if out == "tensorflow" and lacks(out, dtype) else array
+    np.testing.assert_array_equal(np.asarray(converted), shown)
+
+
+@pytest.mark.parametrize("out", ["jax", "tensorflow"])
+def test_what_a_framework_does_not_take_is_copied(monkeypatch, out):
+    framework = pytest.importorskip(out)
+
+    def refuse(*_):
+        raise RuntimeError("no such code")
+
+    library = framework if out == "jax" else framework.experimental
+    monkeypatch.setattr(library.dlpack, "from_dlpack", refuse)
+    array = np.array([True, False])
     converted = _frameworks.converter(out)(array)
-    pointer = converted.data_ptr() if out == "torch" else converted.unsafe_buffer_pointer()
-    assert pointer == array.ctypes.data
+    np.testing.assert_array_equal(np.asarray(converted), array)
+    assert np.asarray(converted).dtype == bool
 
 
 # Of several GPUs each has a current stream, and the sampler's need not be the framework's own.

@@ -47,6 +47,15 @@ def test_an_insert_with_a_deadline(serve):
     assert [value.item() for value in step.data] == [1, 2.0]
 
 
+@pytest.mark.parametrize("priority", ["x", None, float("nan"), float("inf")], ids=str)
+@pytest.mark.parametrize("timeout", [None, SECONDS])
+def test_an_insert_looks_at_all_priorities_first(serve, priority, timeout):
+    client = serve(make_table("a"), make_table("b"))
+    with pytest.raises((TypeError, ValueError), match=r"priorities\['b'\]"):
+        client.insert([1], {"a": 1.0, "b": priority}, timeout=timeout)
+    assert sizes(client) == {"a": 0, "b": 0}
+
+
 def test_an_insert_needs_a_priority(serve):
     with pytest.raises(ValueError, match="priorities must contain at least one item"):
         serve().insert([1], {})

@@ -73,6 +73,34 @@ def test_what_needs_tensorflow_is_there_but_not_imported():
         assert name in names
 
 
+WITHOUT_TENSORFLOW = """
+import inspect, sys, unittest.mock
+sys.modules["tensorflow"] = None
+import gear_reverb
+
+def message(get):
+    try:
+        get()
+    except (AttributeError, ImportError) as error:
+        return type(error).__name__, "tensorflow" in str(error)
+
+def from_import():
+    from gear_reverb import TrajectoryDataset
+
+assert not hasattr(gear_reverb, "TrajectoryDataset")
+assert message(lambda: gear_reverb.TrajectoryDataset) == ("AttributeError", True)
+assert message(lambda: gear_reverb.tf_client) == ("AttributeError", True)
+assert message(from_import) == ("ModuleNotFoundError", True)
+members = dict(inspect.getmembers(gear_reverb))
+assert "Client" in members and "TFClient" not in members
+assert unittest.mock.create_autospec(gear_reverb).Client
+"""
+
+
+def test_without_tensorflow_what_needs_it_is_no_attribute():
+    subprocess.run([sys.executable, "-c", WITHOUT_TENSORFLOW], check=True, timeout=60)
+
+
 def test_other_names_are_missing():
     with pytest.raises(AttributeError, match="no attribute 'nope'"):
         _ = gear_reverb.nope

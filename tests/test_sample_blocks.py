@@ -211,3 +211,13 @@ def test_packed_columns_come_with_their_lengths(serve, lengths):
         assert len(x) == len(strings) == ends[-1]
         found += [int(length) for length in x_lengths if length]
     assert found == lengths
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", 60), ("x", 60), ("-1", 60), ("0", 0), ("1.5", 1.5), (None, 60)]
+)
+def test_the_patience_with_a_server_is_read_as_the_core_reads_it(monkeypatch, text, seconds):
+    monkeypatch.delenv("GEAR_REVERB_CONNECT_TIMEOUT", raising=False)
+    if text is not None:
+        monkeypatch.setenv("GEAR_REVERB_CONNECT_TIMEOUT", text)
+    assert _sample_blocks._connect_seconds() == seconds

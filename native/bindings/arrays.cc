@@ -82,7 +82,10 @@ absl::string_view TextOf(py::handle element, const std::string& what) {
   }
   if (PyUnicode_Check(element.ptr())) {
     const char* text = PyUnicode_AsUTF8AndSize(element.ptr(), &size);
-    if (text == nullptr) throw py::error_already_set();
+    if (text == nullptr) {
+      PyErr_Clear();
+      throw py::value_error(what + " has text that is not valid Unicode (a lone surrogate).");
+    }
     return {text, static_cast<size_t>(size)};
   }
   throw py::type_error(what + " is an object array with an element of type " +

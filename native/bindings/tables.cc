@@ -1,5 +1,4 @@
 // Selectors, rate limiters, table extensions and tables.
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,12 +61,15 @@ void DefineSelectors(py::module_& module) {
         const auto options = ValueOrThrow(rpc::DecodeSelectorOptions(std::string(serialized)));
         return Checked<ItemSelector>(options);
       },
-      py::arg("serialized_key_distribution_options"));
+      py::arg("serialized_key_distribution_options"),
+      "The selector that a serialised KeyDistributionOptions describes.");
 }
 
 void DefineRateLimiter(py::module_& module) {
   using rate_limiter::RateLimiterOptions;
-  py::class_<RateLimiterOptions>(module, "RateLimiter")
+  py::class_<RateLimiterOptions>(module, "RateLimiter",
+                                 "When a table lets items in and out; see "
+                                 "`gear_reverb.rate_limiters`.")
       .def(py::init([](double samples_per_insert, int64_t min_size_to_sample, double min_diff,
                        double max_diff) {
              const RateLimiterOptions options{samples_per_insert, min_size_to_sample, min_diff,
@@ -100,7 +102,7 @@ std::shared_ptr<table::Table> MakeTable(
     const std::vector<std::shared_ptr<table::Extension>>& extensions,
     const std::optional<py::bytes>& signature, const std::optional<uint64_t>& seed, bool on_device,
     uint64_t device_bytes) {
-  if (max_times_sampled > std::numeric_limits<int32_t>::max()) {
+  if (max_times_sampled != static_cast<int32_t>(max_times_sampled)) {
     throw py::value_error(absl::StrCat("max_times_sampled (", max_times_sampled, ") is too large"));
   }
   table::TableOptions options;
@@ -108,7 +110,7 @@ std::shared_ptr<table::Table> MakeTable(
   options.sampler = sampler.options;
   options.remover = remover.options;
   options.max_size = max_size;
-  options.max_times_sampled = max_times_sampled < 0 ? 0 : static_cast<int32_t>(max_times_sampled);
+  options.max_times_sampled = static_cast<int32_t>(max_times_sampled);
   options.rate_limiter = rate_limiter;
   options.extensions = extensions;
   if (signature.has_value()) options.signature = std::string(*signature);
@@ -148,9 +150,11 @@ void InsertKeys(table::Table& table, const Array<uint64_t>& keys, const Array<do
 
 void DefineTable(py::module_& module) {
   using table::Table;
-  py::class_<table::Extension, std::shared_ptr<table::Extension>>(module, "TableExtension")
+  py::class_<table::Extension, std::shared_ptr<table::Extension>>(
+      module, "TableExtension", "What observes a table's changes.")
       .def("__repr__", &table::Extension::DebugString);
-  py::class_<Table, std::shared_ptr<Table>>(module, "Table")
+  py::class_<Table, std::shared_ptr<Table>>(
+      module, "Table", "Items, their selectors and rate limiter; see `gear_reverb.Table`.")
       .def(py::init(&MakeTable), py::arg("name"), py::arg("sampler").none(false),
            py::arg("remover").none(false), py::arg("max_size"), py::arg("max_times_sampled"),
            py::arg("rate_limiter").none(false),
