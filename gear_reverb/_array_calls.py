@@ -110,8 +110,9 @@ class ArrayCalls:
           seed: Have batch number i drawn by a generator of its own, made from `seed` and i, instead
             of the table's: from the same state of a table, equal seeds draw equal batches, whatever
             others draw in between. Not over gRPC.
-          out: Kind of the arrays: "numpy", "torch", "jax" or "tensorflow". No copy is made, but
-            of bools for JAX and TensorFlow. Keys are NumPy arrays always, and so are arrays of
+          out: Kind of the arrays: "numpy", "torch", "jax" or "tensorflow". No copy is made
+            where the framework takes the dtype by DLPack: TensorFlow takes no float8, and bools
+            only in newer releases. Keys are NumPy arrays always, and so are arrays of
             64-bit numbers for JAX without `jax_enable_x64`.
           max_bytes: Largest batch; a larger one is refused before memory is taken for it.
           device: Where batches are gathered. "cuda:N": by kernels on GPU number N, into its memory,

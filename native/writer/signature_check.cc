@@ -32,8 +32,9 @@ std::string TensorText(const std::string& name, tensor::DType dtype, const std::
 std::string SignatureText(const tensor::Signature& signature) {
   std::vector<std::string> parts;
   for (const tensor::TensorSpec& spec : signature) {
-    parts.push_back(
-        absl::StrCat(parts.size(), ": ", TensorText(spec.name, spec.dtype, ShapeText(spec))));
+    parts.push_back(absl::StrCat(
+        parts.size(), ": ",
+        TensorText(spec.path.empty() ? spec.name : spec.path, spec.dtype, ShapeText(spec))));
   }
   return absl::StrJoin(parts, ", ");
 }
