@@ -65,3 +65,38 @@ def test_a_column_is_not_kept_alive_by_itself(pair):
             _ = column.shape
         with pytest.raises(ValueError, match="expired"):
             writer.create_item("t", 1.0, [column])
+
+
+@pytest.mark.parametrize("all_squeezed", [True, False])
+def test_an_item_of_one_step_in_timesteps(pair, bounded, all_squeezed):
+    tf = pytest.importorskip("tensorflow")
+    server = pair.start(pair.table())
+    client = pair.connect(server)
+    with client.trajectory_writer(1) as writer:
+        writer.append([np.float64(3), np.arange(2)])
+        last = writer.history[0][-1] if all_squeezed else writer.history[0][-1:]
+        writer.create_item("t", 1.0, [last, writer.history[1][-1]])
+    address = f"localhost:{server.port}"
+    dataset = pair.client_lib.TimestepDataset(
+        address, "t", [tf.float64, tf.int64], [tf.TensorShape([]), tf.TensorShape([2])], 1
+    )
+    [sample] = bounded(lambda: list(dataset.take(1)))
+    assert [leaf.numpy().tolist() for leaf in sample.data] == [3, [0, 1]]
+    sample = bounded(lambda: pair.client_lib.TFClient(address).sample("t", [tf.float64, tf.int64]))
+    assert [leaf.numpy().tolist() for leaf in sample.data] == [3, [0, 1]]
+
+
+@pytest.mark.parametrize("kind", ["tensor", "arrays of one key", "numpy"])
+def test_keys_of_any_integer_kind(pair, kind):
+    tf = pytest.importorskip("tensorflow")
+    client = pair.serve()
+    client.insert([1], {"t": 1.0})
+    client.insert([2], {"t": 1.0})
+    keys = np.array([sample.info.key for [sample] in client.sample("t", 2)], np.uint64)
+    given = {
+        "tensor": lambda: list(tf.constant(keys)),
+        "arrays of one key": lambda: [np.array(key) for key in keys],
+        "numpy": lambda: list(keys),
+    }[kind]()
+    client.mutate_priorities("t", deletes=given)
+    assert client.server_info()["t"].current_size < 2

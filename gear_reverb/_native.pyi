@@ -386,9 +386,19 @@ def cuda_measure_update(gpu: int | None, items: int, updates: int, repeats: int)
     """Seconds for an update of so many priorities, from host memory."""
 
 def cuda_measure_gather(
-    gpu: int, way: str, place: str, rows: int, pieces: int, piece_bytes: int, repeats: int
+    gpu: int,
+    way: str,
+    place: str,
+    items: int,
+    columns: list[tuple[int, int]],
+    least: float,
+    repeats: int,
 ) -> float:
-    """Bytes per second. `way`: "lanes", "bulk" or "engine"; `place`: "host" or "device"."""
+    """Bytes per second of a gather of items with columns (pieces, bytes of a piece).
+
+    `way`: "lanes", "bulk" or "engine"; `place`: "host" or "device"; `least`: of the longest
+    items' length.
+    """
 
 def cuda_measure_copy(gpu: int, place: str, bytes: int, repeats: int) -> float:
     """Bytes per second of one copy to the device from "host" or "device"."""

@@ -43,8 +43,12 @@ class Writer:
         _left_open.discard(self)  # The block closes it, maybe in another thread.
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+    def __exit__(self, exc_type: Any, *_: Any) -> None:
+        if exc_type is None or issubclass(exc_type, Exception):
+            self.close()
+        else:  # After an interrupt nothing is waited for.
+            self._closed = True
+            self._finish_within(0)
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True):  # Missing if __init__ failed.
@@ -126,6 +130,9 @@ class Writer:
         if self._process != os.getpid() or sys.is_finalizing():
             return
         _logger.warning("Writer-object deleted without calling .close explicitly.")
+        self._finish_within(seconds)
+
+    def _finish_within(self, seconds: float) -> None:
         try:
             self._writer.Flush(max(1, round(1000 * seconds)))
             self._writer.Close()

@@ -1,6 +1,7 @@
 """Clients: write to, sample from and administer the tables of a server."""
 
 import math
+import operator
 import time
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -388,14 +389,22 @@ def _as_sample(values: list, signature: Any) -> replay_sample.ReplaySample:
     return replay_sample.ReplaySample(info=info, data=data)
 
 
+def _key(key: Any) -> int:
+    try:
+        return operator.index(key)
+    except TypeError:
+        raise TypeError(f"Keys are integers, got {key!r}") from None
+
+
 def _keys(keys: Any) -> np.ndarray:
     """Keys as u64[n]."""
-    array = keys if isinstance(keys, np.ndarray) else np.array(list(keys), dtype=object)
+    if hasattr(keys, "__array__"):  # Of any framework.
+        array = np.asarray(keys)
+    else:
+        array = np.array([_key(key) for key in keys], dtype=object)
     if array.dtype == object:
         for key in array.flat:
-            if not isinstance(key, (int, np.integer)):
-                raise TypeError(f"Keys are integers, got {key!r}")
-            if not 0 <= key < 2**64:
+            if not 0 <= _key(key) < 2**64:
                 raise ValueError(f"Keys are in [0, 2**64), got {key}")
     elif array.size and array.dtype.kind not in "iu":
         raise TypeError(f"Keys are integers, got an array of {array.dtype}")

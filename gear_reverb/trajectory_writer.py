@@ -59,7 +59,10 @@ class TrajectoryWriter:
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, exc_traceback: Any) -> None:
-        if exc_type is None or not issubclass(exc_type, errors.ReverbError):
+        # Neither after an error of the writer's own nor after an interrupt is waited.
+        if exc_type is None or (
+            issubclass(exc_type, Exception) and not issubclass(exc_type, errors.ReverbError)
+        ):
             self.flush()
 
     def __del__(self) -> None:

@@ -219,3 +219,31 @@ def test_blocked_calls_say_which_inequality_blocks_them(serve):
     thread.join(SECONDS)
     info = client.server_info()["t"]
     assert (info.blocked_sample, info.num_bytes) == ("", 3 * 8)
+
+
+_FULL = """
+    import os, signal, sys, threading
+    import gear_reverb as reverb
+
+    server = reverb.Server([reverb.Table.queue("q", 1)])
+    client = server.localhost_client()
+    make = {"trajectory": lambda: client.trajectory_writer(1), "legacy": lambda: client.writer(1)}
+    try:
+        with make[sys.stdin.readline().strip()]() as writer:
+            for i in range(3):
+                writer.append([i])
+                if hasattr(writer, "history"):
+                    writer.create_item("q", 1.0, [writer.history[0][-1:]])
+                else:
+                    writer.create_item("q", 1, 1.0)
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            writer.flush()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("kind", ["trajectory", "legacy"])
+def test_one_interrupt_ends_a_writers_block(kind):
+    assert finish(start(_FULL), f"{kind}\n")[:2] == (0, "interrupted\n")

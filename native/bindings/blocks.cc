@@ -68,11 +68,11 @@ absl::Status Refusal(const batch::DrawnColumn& column, size_t index, size_t item
 absl::Status CheckSteps(const batch::DrawnBatch& drawn) {
   for (size_t item = 0; item < drawn.size(); ++item) {
     for (const batch::DrawnColumn& column : drawn.columns) {
-      if (!column.squeezed && column.lengths[item] == drawn.columns[0].lengths[item]) continue;
+      if (column.lengths[item] == drawn.columns[0].lengths[item]) continue;
       return base::InvalidArgument(
           "Item ", drawn.keys[item],
-          " cannot be cut into timesteps: its columns have different lengths or are squeezed. Use "
-          "a TrajectoryDataset.");
+          " cannot be cut into timesteps: its columns have different lengths. Use a "
+          "TrajectoryDataset.");
     }
   }
   return absl::OkStatus();

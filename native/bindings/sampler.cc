@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
@@ -47,7 +48,8 @@ class PySampler {
     // An index of () after the step keeps a scalar's array from becoming a NumPy scalar.
     const py::tuple index = py::make_tuple(step_, py::ellipsis());
     for (size_t i = 0; i < columns_.size(); ++i) {
-      data[i] = py::object(columns_[i][index]).attr("copy")();
+      const py::object column = columns_[i];
+      data[i] = (squeezed_[i] ? column : py::object(column[index])).attr("copy")();
     }
     const bool last = ++step_ == steps_;
     return py::make_tuple(Concatenate(info_, data), last);
@@ -73,11 +75,13 @@ class PySampler {
     const storage::Trajectory& trajectory = *sample.item.trajectory;
     if (!storage::HasTimesteps(trajectory)) {
       throw py::value_error(
-          "The item cannot be cut into timesteps: its columns have different lengths or are "
-          "squeezed. Sample with emit_timesteps=False.");
+          "The item cannot be cut into timesteps: its columns have different lengths. Sample with "
+          "emit_timesteps=False.");
     }
     info_ = InfoOf(sample);
     columns_ = ToArrays(trajectory);
+    squeezed_.clear();
+    for (const auto& column : trajectory.columns) squeezed_.push_back(column.squeeze);
     steps_ = trajectory.columns[0].length();
     step_ = 0;
   }
@@ -86,6 +90,7 @@ class PySampler {
   // The trajectory that is being given out.
   py::tuple info_;
   py::list columns_;
+  std::vector<bool> squeezed_;  // Columns of one step, without its axis.
   int64_t step_ = 0;
   int64_t steps_ = 0;
 };

@@ -96,7 +96,7 @@ void Fiber::Switch(Side* from, Side* to) {
                                  to->stack_bytes);
 #endif
 #if defined(__x86_64__)
-  void* nowhere;
+  static thread_local void* nowhere;  // On no stack, which the sanitizer may have dropped.
   gear_reverb_switch_stack(from == nullptr ? &nowhere : &from->stack_pointer, to->stack_pointer);
 #else
   if (from == nullptr) setcontext(&to->context);

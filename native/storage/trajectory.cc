@@ -305,7 +305,7 @@ bool HasTimesteps(const Trajectory& trajectory) {
   if (trajectory.columns.empty()) return false;
   const int64_t length = trajectory.columns[0].length();
   for (const TrajectoryColumn& column : trajectory.columns) {
-    if (column.squeeze || column.length() != length) return false;
+    if (column.length() != length) return false;
   }
   return true;
 }

@@ -170,7 +170,7 @@ ColumnLayout LayoutOf(const TrajectoryColumn& column);
 void Gather(const TrajectoryColumn& column, std::byte* out);
 
 // Whether the trajectory can be cut into single steps, step t of every column (Reverb's
-// "timesteps"): there is a column, all are equally long, and none is squeezed.
+// "timesteps"): there is a column, and all are equally long.
 bool HasTimesteps(const Trajectory& trajectory);
 
 }  // namespace gear_reverb::storage

@@ -193,8 +193,8 @@ TEST_F(TrajectoryTest, TimestepsNeedEquallyLongUnsqueezedColumns) {
   EXPECT_TRUE(HasTimesteps(*Of({three, pieces})));
   EXPECT_TRUE(HasTimesteps(*Of({one})));
   EXPECT_FALSE(HasTimesteps(*Of({three, one})));
-  EXPECT_FALSE(HasTimesteps(*Of({one, squeezed})));
-  EXPECT_FALSE(HasTimesteps(*Of({squeezed})));
+  EXPECT_TRUE(HasTimesteps(*Of({one, squeezed})));
+  EXPECT_TRUE(HasTimesteps(*Of({squeezed})));
   EXPECT_FALSE(HasTimesteps(*Of({})));
 }
 

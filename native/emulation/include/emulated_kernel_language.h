@@ -69,7 +69,11 @@ inline uint32_t __ffs(uint32_t bits) { return static_cast<uint32_t>(__builtin_ff
 inline uint32_t __funnelshift_r(uint32_t low, uint32_t high, uint32_t shift) {
   return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> (shift & 31));
 }
-inline uint4 __ldcs(const uint4* word) { return *word; }
+// Kernels load whole words, of which memory is made, for some of their bytes; the others may be
+// nobody's.
+__attribute__((no_sanitize_address)) inline uint4 __ldcs(const uint4* word) {
+  return {word->x, word->y, word->z, word->w};
+}
 inline uint4 __ldca(const uint4* word) { return *word; }
 inline float __uint_as_float(uint32_t bits) { return std::bit_cast<float>(bits); }
 inline float __uint2float_rn(uint32_t value) { return static_cast<float>(value); }
