@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "native/base/testing_rounds.h"
 #include "native/device/resident_table_fixture.h"
 
 namespace gear_reverb::device::testing {
@@ -67,7 +68,7 @@ TEST_P(ResidentTableTest, DrawsFollowThePriorities) {
     ASSERT_NO_FATAL_FAILURE(Insert(key, static_cast<double>(key % 8)));
     sum += static_cast<double>(key % 8);
   }
-  constexpr uint32_t kDraws = 40000;
+  constexpr uint32_t kDraws = base::testing::Rounds(40000);
   const Batch batch = Draw(kDraws).value();
   ASSERT_NO_FATAL_FAILURE(ExpectContents(batch));
   std::map<uint64_t, double> counts;
