@@ -293,7 +293,7 @@ TEST_F(SignatureTest, AMisfitIsRefusedWithPathAndBothSpecs) {
   const std::string shape = TextOf(Create({{cells_[2]}, {cells_[1]}}, {false, true}));
   EXPECT_THAT(shape, HasSubstr("The table expects column 0 ('obs/a') to be a int32 [?,2] tensor "
                                "but got a int32 [1,3] tensor."));
-  EXPECT_THAT(shape, HasSubstr("0: Tensor<name: 'a', dtype: int32, shape: [?,2]>, 1: "));
+  EXPECT_THAT(shape, HasSubstr("0: Tensor<name: 'obs/a', dtype: int32, shape: [?,2]>, 1: "));
   EXPECT_THAT(TextOf(Create({{cells_[0]}, {cells_[1]}})),
               HasSubstr("column 1 ('b') to be a float32 [] tensor but got a float32 [1] tensor"));
   EXPECT_THAT(TextOf(Create({{cells_[0]}, {cells_[0]}}, {true, false})),
