@@ -122,6 +122,7 @@ def test_of_a_batch_without_a_signature_the_number_is_told(ragged):
         ragged.sample_batch("plain", 2)
 
 
+@pytest.mark.other_plane
 def test_of_arrays_that_a_device_draws_into(ragged):
     sampler = ragged.fixed_batch_sampler("device", 2, device="cpu")
     with pytest.raises(RuntimeError, match=r"column \('obs', 'img'\)"):
