@@ -180,8 +180,9 @@ absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadli
     }
     int64_t missing = std::min(request.size - num_pending_, kMostAtOnce);
     if (!request.block_bytes.has_value()) {
-      const auto fit = item_bytes_ == 0 ? kAtFirst : (request.max_bytes - bytes) / item_bytes_ + 1;
-      missing = std::min(missing, static_cast<int64_t>(fit));
+      const size_t fit =
+          item_bytes_ == 0 ? kAtFirst : (request.max_bytes - bytes) / item_bytes_ + 1;
+      missing = static_cast<int64_t>(std::min(static_cast<size_t>(missing), fit));
     }
     const absl::Status status = lingers ? TryDraw(missing, deadline) : Draw(missing, deadline);
     if (status.ok()) continue;
