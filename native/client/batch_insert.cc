@@ -115,14 +115,13 @@ class LocalInsertion {
          items_.size() < kItemsAtOnce && bytes < kBytesAtOnce && !copier_.done();) {
       GR_ASSIGN_OR_RETURN(const RowCopier::Part part, copier_.Next());
       bytes += part.chunk->bytes();
-      rows_.resize(part.end - part.begin);
-      stacked_.rows.Rows(part.chunk, absl::MakeSpan(rows_));
+      const size_t before = items_.size();
       for (int64_t row = part.begin; row < part.end; ++row) {
         table::Item& item = items_.emplace_back();
         item.key = stacked_.keys[row];
         item.priority = stacked_.priorities[row];
-        item.trajectory = std::move(rows_[row - part.begin]);
       }
+      table::SetRows(stacked_.rows.Row(part.chunk, 0), absl::MakeSpan(items_).subspan(before));
     }
     return absl::OkStatus();
   }
@@ -133,7 +132,6 @@ class LocalInsertion {
   RowCopier copier_;
   std::vector<table::Item> items_;  // The group,
   absl::Span<table::Item> left_;    // and what of it is not inserted.
-  std::vector<storage::TrajectoryPtr> rows_;
   int64_t inserted_ = 0;
 };
 

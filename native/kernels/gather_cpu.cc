@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "native/kernels/copy_bytes.h"
+#include "native/base/copy_bytes.h"
 #include "native/kernels/copy_pool.h"
 #include "native/kernels/gather.h"
 
@@ -21,7 +21,7 @@ void CopyAll(absl::Span<const Copy> copies) {
   const size_t n = copies.size();
   for (size_t i = 0; i < n; ++i) {
     if (i + kAhead < n) __builtin_prefetch(copies[i + kAhead].source);
-    CopySmall(copies[i].destination, copies[i].source, copies[i].bytes);
+    base::CopySmall(copies[i].destination, copies[i].source, copies[i].bytes);
   }
 }
 
@@ -43,12 +43,12 @@ std::vector<BlockStart> CutIntoBlocks(absl::Span<const Copy> copies, size_t tota
   return starts;
 }
 
-void CopyBlock(absl::Span<const Copy> copies, BlockStart start, Streaming way) {
+void CopyBlock(absl::Span<const Copy> copies, BlockStart start, base::Streaming way) {
   size_t left = kBlockBytes;
   for (size_t i = start.copy, offset = start.offset; left > 0 && i < copies.size();
        ++i, offset = 0) {
     const size_t bytes = std::min(left, copies[i].bytes - offset);
-    CopyStreaming(way, copies[i].destination + offset, copies[i].source + offset, bytes);
+    base::CopyStreaming(way, copies[i].destination + offset, copies[i].source + offset, bytes);
     left -= bytes;
   }
 }
@@ -60,8 +60,9 @@ void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
   for (const Copy& copy : copies) total_bytes += copy.bytes;
   if (total_bytes < kThreadsFromBytes) return CopyAll(copies);
 
-  const Streaming best = BestStreaming();
-  const Streaming way = total_bytes >= StreamingPaysFromBytes(best) ? best : Streaming::kPlain;
+  const base::Streaming best = base::BestStreaming();
+  const base::Streaming way =
+      total_bytes >= base::StreamingPaysFromBytes(best) ? best : base::Streaming::kPlain;
   const std::vector<BlockStart> blocks = CutIntoBlocks(copies, total_bytes);
   std::atomic<size_t> next{0};
   const auto work = [&] {
@@ -69,7 +70,7 @@ void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
     while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.size()) {
       CopyBlock(copies, blocks[block], way);
     }
-    FinishStreaming();
+    base::FinishStreaming();
   };
   const int threads = options.threads > 0 ? options.threads : CopyThreads();
   const int helpers = static_cast<int>(std::min<size_t>(threads, blocks.size())) - 1;

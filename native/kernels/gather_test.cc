@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/base/copy_bytes.h"
 #include "native/base/philox.h"
-#include "native/kernels/copy_bytes.h"
 #include "native/kernels/copy_pool.h"
 #include "native/kernels/gather.h"
 
@@ -65,13 +65,14 @@ TEST(GatherTest, EverySmallSizeIsExact) {
 
 TEST(GatherTest, StreamingCopiesAreExactAtEveryAlignment) {
   const std::vector<std::byte> source = RandomBytes(40000, 9);
-  for (const Streaming way : {Streaming::kPlain, Streaming::kString, Streaming::kNonTemporal}) {
-    if (!IsSupported(way)) continue;
+  for (const base::Streaming way :
+       {base::Streaming::kPlain, base::Streaming::kString, base::Streaming::kNonTemporal}) {
+    if (!base::IsSupported(way)) continue;
     for (size_t to = 0; to < 70; to += 7) {
       for (const size_t size : {0, 1, 63, 64, 2047, 2048, 2049, 4096, 32768, 39800}) {
         std::vector<std::byte> out(40000, kUntouched), expected(40000, kUntouched);
-        CopyStreaming(way, out.data() + to, source.data() + size % 7, size);
-        FinishStreaming();
+        base::CopyStreaming(way, out.data() + to, source.data() + size % 7, size);
+        base::FinishStreaming();
         std::copy_n(source.begin() + size % 7, size, expected.begin() + to);
         EXPECT_TRUE(out == expected) << static_cast<int>(way) << " " << to << " " << size;
       }

@@ -1,10 +1,13 @@
 #include "native/memory/arena.h"
 
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "native/base/copy_bytes.h"
 #include "native/base/status.h"
 #include "native/memory/fork_guard.h"
 #include "native/memory/poison.h"
@@ -15,7 +18,7 @@ namespace gear_reverb::memory {
 namespace {
 
 // Below this a system call costs more than the page faults that it saves.
-constexpr size_t kMinFileWrite = size_t{32} << 10;
+constexpr size_t kMinFastWrite = size_t{32} << 10;
 
 // Of one foreign block.
 class ForeignHome final : public BlockHome {
@@ -38,6 +41,7 @@ class Arena::Impl {
  public:
   Impl(const ArenaOptions& options, Arena* arena)
       : max_bytes_(options.max_bytes),
+        cache_bytes_(options.cache_bytes),
         shareable_(options.shareable),
         generation_(ForkGeneration()),
         heap_(options, arena) {
@@ -100,6 +104,9 @@ class Arena::Impl {
     stats.idle_bytes = heap.idle_bytes;
     return stats;
   }
+  bool outgrows_caches() const {
+    return used_bytes_.load(std::memory_order_relaxed) > cache_bytes_;
+  }
   std::vector<SegmentView> segments() const { return heap_.segments(); }
   uint64_t segments_version() const { return heap_.segments_version(); }
   void KeepMemory() { heap_.KeepMemory(); }
@@ -107,6 +114,7 @@ class Arena::Impl {
 
  private:
   const size_t max_bytes_;
+  const size_t cache_bytes_;
   const bool shareable_;
   const uint64_t generation_;
   RunHeap heap_;
@@ -121,19 +129,29 @@ Block Block::Foreign(std::shared_ptr<const void> owner, const std::byte* data, s
 }
 
 size_t PageRun::WriteFast(std::byte* data, absl::Span<const std::byte> bytes) {
-  return fresh ? segment->WriteToFile(data - segment->base(), bytes) : 0;
+  if (fresh) return segment->WriteToFile(data - segment->base(), bytes);
+  constexpr auto kWay = base::Streaming::kNonTemporal;
+  if (!segment->arena()->OutgrowsCaches() || !base::IsSupported(kWay)) return 0;
+  base::CopyStreaming(kWay, data, bytes.data(), bytes.size());
+  base::FinishStreaming();
+  return bytes.size();
 }
 void PageRun::Free(std::byte* data, size_t size) { segment->arena()->Free(this, data, size); }
 void Slab::Free(std::byte* data, size_t size) { run->segment->arena()->Free(this, data, size); }
 
 void Block::Write(size_t offset, absl::Span<const std::byte> bytes) {
   if (bytes.empty()) return;
-  if (bytes.size() >= kMinFileWrite) {
+  if (bytes.size() >= kMinFastWrite) {
     const size_t written = home_->WriteFast(data_ + offset, bytes);
     offset += written;
     bytes.remove_prefix(written);
   }
   std::memcpy(data_ + offset, bytes.data(), bytes.size());
+}
+
+size_t ArenaOptions::CacheBytes() {
+  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? static_cast<size_t>(bytes) : size_t{32} << 20;
 }
 
 std::shared_ptr<Arena> Arena::Create(const ArenaOptions& options) {
@@ -142,6 +160,8 @@ std::shared_ptr<Arena> Arena::Create(const ArenaOptions& options) {
 
 Arena::Arena(const ArenaOptions& options) : impl_(std::make_unique<Impl>(options, this)) {}
 Arena::~Arena() = default;
+
+bool Arena::OutgrowsCaches() const { return impl_->outgrows_caches(); }
 
 void Arena::Unref() {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

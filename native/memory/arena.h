@@ -79,7 +79,8 @@ class Block {
 
   // Copies `bytes`, which must fit, to `offset`. Much at once into a block that nobody has touched
   // goes through the segment's file: the system then neither clears the pages first nor faults
-  // them in one by one, which takes about half the time.
+  // them in one by one, which takes about half the time. If the arena holds more than the caches
+  // do, much goes past these.
   void Write(size_t offset, absl::Span<const std::byte> bytes);
 
   // Where the block lies, for handing it to another process or a device.
@@ -104,6 +105,11 @@ struct ArenaOptions {
   // Whether idle memory goes back to the system. Must be false where segments are registered with
   // a device (CUDA, a NIC), which would keep the old pages. All segments then stay with the arena.
   bool returns_memory = true;
+  // What the caches hold.
+  size_t cache_bytes = CacheBytes();
+
+  // The size of the machine's last cache, 32 MiB where it does not tell.
+  static size_t CacheBytes();
 };
 
 struct ArenaStats {
@@ -157,6 +163,7 @@ class Arena {
   template <typename Home>
   void Free(Home* home, std::byte* data, size_t size);
   void Unref();
+  bool OutgrowsCaches() const;
 
   std::unique_ptr<Impl> impl_;
   std::atomic<size_t> references_{1};  // What Create returned, and every live block.

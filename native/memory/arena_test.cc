@@ -330,8 +330,9 @@ TEST(BlockTest, WriteCopiesInto) {
   std::vector<std::byte> bytes(300 * kKiB + 7);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 31 % 251);
   const absl::Span<const std::byte> all(bytes);
-  for (const bool shareable : {true, false}) {
-    auto arena = Arena::Create({.shareable = shareable});
+  for (const auto& [shareable, cache_bytes] :
+       {std::pair<bool, size_t>{true, kKiB << 20}, {false, kKiB << 20}, {true, 0}, {false, 0}}) {
+    auto arena = Arena::Create({.shareable = shareable, .cache_bytes = cache_bytes});
     for (const size_t size : {bytes.size(), bytes.size(), 100 * kKiB, 20 * kKiB, size_t{1}}) {
       Block block = arena->Allocate(size).value();
       const size_t split = size / 3;

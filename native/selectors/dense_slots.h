@@ -5,8 +5,8 @@
 #include <cstddef>
 
 #include "absl/types/span.h"
+#include "native/base/huge_array.h"
 #include "native/base/philox.h"
-#include "native/selectors/huge_array.h"
 #include "native/selectors/selector.h"
 
 namespace gear_reverb::selectors {
@@ -56,8 +56,8 @@ class DenseSlots {
   size_t size() const { return size_; }
 
  private:
-  HugeArray<Slot> number_;  // By slot.
-  HugeArray<Slot> slots_;   // By number.
+  base::HugeArray<Slot> number_;  // By slot.
+  base::HugeArray<Slot> slots_;   // By number.
   size_t size_ = 0;
 };
 

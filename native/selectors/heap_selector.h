@@ -44,8 +44,8 @@ class HeapSelector final : public CheckedSelector {
   }
 
   const double sign_;
-  HugeArray<Node> nodes_;  // nodes_[p] is not after its children nodes_[4 p + 1 … 4 p + 4].
-  HugeArray<Slot> place_;  // By slot.
+  base::HugeArray<Node> nodes_;  // nodes_[p] is not after its children nodes_[4 p + 1 … 4 p + 4].
+  base::HugeArray<Slot> place_;  // By slot.
   size_t size_ = 0;
   uint64_t next_stamp_ = 0;
 };

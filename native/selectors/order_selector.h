@@ -29,7 +29,7 @@ class OrderSelector final : public CheckedSelector {
   };
 
   const Pick pick_;
-  HugeArray<Link> links_;
+  base::HugeArray<Link> links_;
   Slot oldest_ = kNoSlot;
   Slot youngest_ = kNoSlot;
 };

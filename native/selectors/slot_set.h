@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "native/selectors/huge_array.h"
+#include "native/base/huge_array.h"
 #include "native/selectors/selector.h"
 
 namespace gear_reverb::selectors {
@@ -33,7 +33,7 @@ class SlotSet {
  private:
   void Flip(Slot slot) { words_[slot / 64] ^= uint64_t{1} << (slot % 64); }
 
-  HugeArray<uint64_t> words_;
+  base::HugeArray<uint64_t> words_;
   size_t size_ = 0;
 };
 

@@ -37,7 +37,7 @@ void SumTree::Reserve(size_t count) {
   count_ = count;
 }
 
-bool SumTree::Mark(HugeArray<uint64_t>& bits, uint32_t node) {
+bool SumTree::Mark(base::HugeArray<uint64_t>& bits, uint32_t node) {
   uint64_t& word = bits[node / 64];
   const uint64_t bit = uint64_t{1} << (node % 64);
   const bool fresh = (word & bit) == 0;
@@ -108,8 +108,8 @@ void SumTree::Sample(base::Philox& random, absl::Span<Draw> draws) const {
 }
 
 void SumTree::Clear() {
-  for (HugeArray<double>& level : levels_) level.Clear();
-  for (HugeArray<uint64_t>& marks : marks_) marks.Clear();
+  for (base::HugeArray<double>& level : levels_) level.Clear();
+  for (base::HugeArray<uint64_t>& marks : marks_) marks.Clear();
   top_ = 0;
   count_ = 0;
   total_ = 0;

@@ -6,8 +6,8 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "native/base/huge_array.h"
 #include "native/base/philox.h"
-#include "native/selectors/huge_array.h"
 #include "native/selectors/selector.h"
 
 namespace gear_reverb::selectors {
@@ -45,13 +45,13 @@ class SumTree {
   void AssignBlock(absl::Span<const Slot> slots, absl::Span<const double> weights);
 
   // Sets the bit of `node`; true if it was not set.
-  static bool Mark(HugeArray<uint64_t>& bits, uint32_t node);
+  static bool Mark(base::HugeArray<uint64_t>& bits, uint32_t node);
 
   // levels_[0] holds the weights; levels_[l + 1][n] is the sum of levels_[l][16 n … 16 n + 15].
   // levels_[top_] has one group of 16, which sums to total_.
-  std::array<HugeArray<double>, kMaxLevels> levels_;
+  std::array<base::HugeArray<double>, kMaxLevels> levels_;
   // marks_[l][n]: levels_[l][n] waits for its recomputation. All clear between operations.
-  std::array<HugeArray<uint64_t>, kMaxLevels> marks_;
+  std::array<base::HugeArray<uint64_t>, kMaxLevels> marks_;
   size_t top_ = 0;
   size_t count_ = 0;
   double total_ = 0;

@@ -18,12 +18,17 @@ namespace {
 
 // Items that go to their table together at most.
 constexpr size_t kItemsAtOnce = 64;
+// The same for rows, or so many bytes that the memory of those that they evict is soon used again.
+constexpr size_t kRowsAtOnce = 256;
+constexpr int64_t kRowBytesAtOnce = 256 << 10;
 // After so many bytes another session has its turn.
 constexpr size_t kTurnBytes = size_t{4} << 20;
 // Room is given back to the writer after so many bytes.
 constexpr size_t kPublishBytes = size_t{256} << 10;
-// A confirmation is sent at once if the last was so long ago; else it waits for company.
+// A confirmation is sent at once if the last was so long ago; else it waits for company. Of rows
+// many are on their way, and their writer waits for the last one only.
 constexpr auto kConfirmEvery = std::chrono::microseconds(50);
+constexpr auto kConfirmRowsEvery = std::chrono::microseconds(500);
 // How long to look out for more before going to sleep.
 constexpr auto kPollFor = std::chrono::microseconds(50);
 
@@ -47,7 +52,7 @@ class InsertRole final : public ShmRole {
       working_ = true;
     }
     absl::StatusOr<bool> more = Drain();
-    AddItems();
+    if (absl::Status inserted = InsertAll(); !inserted.ok() && more.ok()) more = inserted;
     bool over, resume;
     std::vector<uint64_t> confirmed;
     {
@@ -75,7 +80,7 @@ class InsertRole final : public ShmRole {
         turn += readable;
         continue;
       }
-      AddItems();
+      GR_RETURN_IF_ERROR(InsertAll());
       ConfirmIfDue();
       if (turn > 0 && Poll()) continue;
       if (ring_->Sleep()) return false;
@@ -106,7 +111,7 @@ class InsertRole final : public ShmRole {
       if (ring_->Publish()) session_.Send(shm::MakeFrame(shm::MessageType::kDoorbell));
     }
     if (!closed_) return absl::OkStatus();
-    AddItems();
+    GR_RETURN_IF_ERROR(InsertAll());
     base::MutexLock lock(&mutex_);
     closing_ = true;
     return absl::OkStatus();
@@ -122,6 +127,7 @@ class InsertRole final : public ShmRole {
     item.trajectory = std::move(record.trajectory);
     GR_ASSIGN_OR_RETURN(auto table, inserts_.FindTable(std::string(record.table)));
     GR_RETURN_IF_ERROR(inserts_.KeepOnly(record.keep_chunk_keys));
+    if (!rows_.empty()) GR_RETURN_IF_ERROR(InsertAll());
     Add(std::move(table), std::move(item));
     if (items_.size() >= kItemsAtOnce) {
       AddItems();
@@ -130,30 +136,42 @@ class InsertRole final : public ShmRole {
     return absl::OkStatus();
   }
 
-  // A chunk's rows go in at once, as far as they may; the rest as other items do.
   absl::Status AddRows() {
-    AddItems();
-    shm::RowsRecord& rows = records_.rows();
-    GR_ASSIGN_OR_RETURN(const auto table, inserts_.FindTable(std::string(rows.table)));
-    std::vector<storage::TrajectoryPtr> trajectories(rows.keys.size());
-    storage::TrajectoryBuilder::SlicesOf(records_.TakeChunk(), rows.row_steps, rows.squeeze,
-                                         absl::MakeSpan(trajectories));
-    std::vector<table::Item> items(rows.keys.size());
-    for (size_t i = 0; i < items.size(); ++i) {
-      items[i].key = rows.keys[i];
-      items[i].priority = rows.priorities[i];
-      items[i].trajectory = std::move(trajectories[i]);
+    const shm::RowsRecord& rows = records_.rows();
+    GR_ASSIGN_OR_RETURN(auto table, inserts_.FindTable(std::string(rows.table)));
+    if (table != rows_table_ || !items_.empty()) GR_RETURN_IF_ERROR(InsertAll());
+    rows_table_ = std::move(table);
+    const size_t before = rows_.size();
+    rows_.resize(before + rows.keys.size());
+    for (size_t i = 0; i < rows.keys.size(); ++i) {
+      rows_[before + i].key = rows.keys[i];
+      rows_[before + i].priority = rows.priorities[i];
     }
-    absl::Status status;
-    const int64_t done = table->InsertAtOnce(absl::MakeSpan(items), &status);
-    if (!status.ok()) return inserts_.service().Explain(std::move(status));
-    {
-      base::MutexLock lock(&mutex_);
-      confirmed_.insert(confirmed_.end(), rows.keys.begin(), rows.keys.begin() + done);
+    const storage::ChunkPtr chunk = records_.TakeChunk();
+    row_bytes_ += chunk->bytes();
+    table::SetRows(storage::TrajectoryBuilder::SliceOf(chunk, 0, rows.row_steps, rows.squeeze),
+                   absl::MakeSpan(rows_).subspan(before));
+    if (rows_.size() < kRowsAtOnce && row_bytes_ < kRowBytesAtOnce) return absl::OkStatus();
+    GR_RETURN_IF_ERROR(InsertAll());
+    ConfirmIfDue(kConfirmRowsEvery);
+    return absl::OkStatus();
+  }
+
+  // Rows go in at once, as far as they may; the rest as other items do.
+  absl::Status InsertAll() {
+    if (!rows_.empty()) {
+      row_bytes_ = 0;
+      std::vector<table::Item> rows = std::exchange(rows_, {});
+      absl::Status status;
+      const int64_t done = rows_table_->InsertAtOnce(absl::MakeSpan(rows), &status);
+      if (!status.ok()) return inserts_.service().Explain(std::move(status));
+      {
+        base::MutexLock lock(&mutex_);
+        for (int64_t i = 0; i < done; ++i) confirmed_.push_back(rows[i].key);
+      }
+      for (size_t i = done; i < rows.size(); ++i) Add(rows_table_, std::move(rows[i]));
     }
-    for (size_t i = done; i < items.size(); ++i) Add(table, std::move(items[i]));
     AddItems();
-    ConfirmIfDue();
     return absl::OkStatus();
   }
 
@@ -199,9 +217,9 @@ class InsertRole final : public ShmRole {
         {reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(uint64_t)}));
   }
 
-  void ConfirmIfDue() {
+  void ConfirmIfDue(base::SteadyTime::duration every = kConfirmEvery) {
     const auto now = base::SteadyNow();
-    if (now - last_confirmed_ < kConfirmEvery) return;
+    if (now - last_confirmed_ < every) return;
     std::vector<uint64_t> confirmed;
     {
       base::MutexLock lock(&mutex_);
@@ -243,7 +261,11 @@ class InsertRole final : public ShmRole {
   service::InsertSession inserts_;
   const std::unique_ptr<shm::RingConsumer> ring_;
   RecordReader records_;
-  std::vector<service::InsertSession::NewItem> items_;  // Checked, and not yet with their tables.
+  // Checked, and not yet with their tables; there are rows, all of one table, or other items.
+  std::vector<service::InsertSession::NewItem> items_;
+  std::vector<table::Item> rows_;
+  std::shared_ptr<table::Table> rows_table_;
+  int64_t row_bytes_ = 0;
   base::SteadyTime last_confirmed_{};
   bool closed_ = false;  // The last record was read.
 

@@ -52,10 +52,6 @@ class StackedRows {
     return TrajectoryBuilder::SliceOf(chunk, static_cast<int32_t>(row * row_steps_),
                                       static_cast<int32_t>(row_steps_), squeeze_);
   }
-  // All rows of a chunk of Copy, which are as many as `rows`.
-  void Rows(const ChunkPtr& chunk, absl::Span<TrajectoryPtr> rows) const {
-    TrajectoryBuilder::SlicesOf(chunk, static_cast<int32_t>(row_steps_), squeeze_, rows);
-  }
 
  private:
   std::vector<tensor::TensorView> columns_;

@@ -76,12 +76,15 @@ TEST_F(StackedRowsTest, ACommonSecondAxisIsThatOfSteps) {
   EXPECT_TRUE(HasTimesteps(*rows.Row(chunk, 3)));
 }
 
-TEST_F(StackedRowsTest, AllRowsOfAChunkAtOnceAreThoseOneByOne) {
+TEST_F(StackedRowsTest, RowsOfTheFirstAreThoseOneByOne) {
   const auto rows = StackedRows::Create({Numbers({20, 2, 5}), Numbers({20, 2})}).value();
   ChunkPtr chunk = rows.Copy(*arena_, 7, 9, 0, 20).value();
-  std::vector<TrajectoryPtr> all(20);
-  rows.Rows(chunk, absl::MakeSpan(all));
+  std::vector<TrajectoryPtr> all = {rows.Row(chunk, 0)};
+  EXPECT_EQ(TrajectoryBuilder::RowOf(all[0], 0), all[0]);
+  EXPECT_EQ(TrajectoryBuilder::RowOf(nullptr, 0), nullptr);
+  for (uint32_t row = 1; row < 20; ++row) all.push_back(TrajectoryBuilder::RowOf(all[0], row));
   for (int64_t row = 0; row < 20; ++row) {
+    ASSERT_TRUE(CheckTrajectory(*all[row]).ok());
     const TrajectoryPtr single = rows.Row(chunk, row);
     for (size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(Gathered(all[row]->columns[i]), Gathered(single->columns[i]));
@@ -89,6 +92,8 @@ TEST_F(StackedRowsTest, AllRowsOfAChunkAtOnceAreThoseOneByOne) {
   }
   // All but one go at once, and then that one.
   TrajectoryPtr kept = all[3];
+  all.insert(all.end(), 5, all[3]);
+  all.insert(all.begin() + 7, nullptr);
   chunk = nullptr;
   Trajectory::ReleaseAll(absl::MakeSpan(all));
   EXPECT_EQ(all[0], nullptr);

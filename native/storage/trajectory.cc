@@ -170,10 +170,19 @@ void Trajectory::Release() const {
 
 void Trajectory::ReleaseAll(absl::Span<TrajectoryPtr> trajectories) {
   ChunkDrops drops;
+  const Trajectory* last = nullptr;
+  uint32_t count = 0;  // References to `last`.
+  const auto drop_last = [&] {
+    if (last != nullptr && last->references_.Drop(count)) last->Free(drops);
+    count = 0;
+  };
   for (TrajectoryPtr& pointer : trajectories) {
     const Trajectory* const trajectory = pointer.Detach();
-    if (trajectory != nullptr && trajectory->references_.Drop()) trajectory->Free(drops);
+    if (trajectory != last) drop_last();
+    last = trajectory;
+    ++count;
   }
+  drop_last();
 }
 
 size_t Trajectory::BytesOf(size_t num_columns, size_t num_slices) {
@@ -235,21 +244,18 @@ TrajectoryPtr TrajectoryBuilder::SliceOf(const ChunkPtr& chunk, int32_t offset, 
   return TrajectoryPtr::Adopt(made);
 }
 
-void TrajectoryBuilder::SlicesOf(const ChunkPtr& chunk, int32_t length, bool squeeze,
-                                 absl::Span<TrajectoryPtr> rows) {
-  const auto count = static_cast<uint32_t>(chunk->columns().size());
-  int32_t offset = 0;
-  for (TrajectoryPtr& row : rows) {
-    Trajectory* const made = New(count, count);
-    chunk->AddRef(count);
-    for (uint32_t i = 0; i < count; ++i) {
-      new (SlicesIn(made) + i)
-          ChunkSlice{ChunkPtr::Adopt(chunk.get()), offset, length, static_cast<int32_t>(i)};
-      new (EntriesIn(made) + i) Entry{i + 1, squeeze};
-    }
-    row = TrajectoryPtr::Adopt(made);
-    offset += length;
+TrajectoryPtr TrajectoryBuilder::RowOf(const TrajectoryPtr& first, uint32_t row) {
+  if (row == 0) return first;
+  const Trajectory::Columns& from = first->columns;
+  const size_t num_slices = from.entries()[from.size() - 1].end;
+  Trajectory* const made = New(from.size(), num_slices);
+  std::uninitialized_copy_n(from.entries(), from.size(), EntriesIn(made));
+  for (size_t i = 0; i < num_slices; ++i) {
+    const ChunkSlice& slice = from.slices()[i];
+    const auto offset = static_cast<int32_t>(slice.offset + int64_t{row} * slice.length);
+    new (SlicesIn(made) + i) ChunkSlice{slice.chunk, offset, slice.length, slice.column};
   }
+  return TrajectoryPtr::Adopt(made);
 }
 
 absl::Status CheckTrajectory(const Trajectory& trajectory) {

@@ -100,10 +100,10 @@ class Trajectory {
   // Distinct chunks, in order of first use.
   std::vector<ChunkPtr> chunks() const;
 
-  // For TrajectoryPtr.
-  void AddRef() const { references_.Add(); }
+  // For TrajectoryPtr, and for many of them at once.
+  void AddRef(uint32_t n = 1) const { references_.Add(n); }
   void Release() const;
-  // All become null. Cheaper than one by one where they share chunks.
+  // All become null. Cheaper than one by one where they are the same or share chunks.
   static void ReleaseAll(absl::Span<TrajectoryPtr> trajectories);
 
  private:
@@ -136,9 +136,10 @@ struct TrajectoryBuilder {
   TrajectoryPtr Build() &&;
   // One slice per column of one chunk, the same steps of each.
   static TrajectoryPtr SliceOf(const ChunkPtr& chunk, int32_t offset, int32_t length, bool squeeze);
-  // The same for slices that follow each other from the chunk's first step on, as many as `rows`.
-  static void SlicesOf(const ChunkPtr& chunk, int32_t length, bool squeeze,
-                       absl::Span<TrajectoryPtr> rows);
+  // Row `row` of the rows that `first` is the first of: its slices, each moved on by `row` times
+  // its length, which their chunks must have room for. `first` itself, which may be null, for row
+  // 0.
+  static TrajectoryPtr RowOf(const TrajectoryPtr& first, uint32_t row);
 
  private:
   using Entry = Trajectory::Columns::Entry;

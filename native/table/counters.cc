@@ -6,7 +6,7 @@ namespace gear_reverb::table {
 namespace {
 
 // Whether there is an episode, and which.
-bool EpisodeOf(const storage::TrajectoryPtr& trajectory, uint64_t* episode) {
+bool EpisodeOf(const storage::Trajectory* trajectory, uint64_t* episode) {
   if (trajectory == nullptr || trajectory->columns.empty()) return false;
   const auto& slices = trajectory->columns[0].slices;
   if (slices.empty()) return false;
@@ -16,7 +16,7 @@ bool EpisodeOf(const storage::TrajectoryPtr& trajectory, uint64_t* episode) {
 
 }  // namespace
 
-void EpisodeCounter::Insert(const storage::TrajectoryPtr& trajectory) {
+void EpisodeCounter::Insert(const storage::Trajectory* trajectory, int64_t items) {
   uint64_t episode;
   if (!EpisodeOf(trajectory, &episode)) return;
   if (inserted_.count == nullptr || inserted_.episode != episode) {
@@ -24,16 +24,16 @@ void EpisodeCounter::Insert(const storage::TrajectoryPtr& trajectory) {
     if (added) erased_ = {};  // Counts may have moved.
     inserted_ = {episode, &entry->second};
   }
-  ++*inserted_.count;
+  *inserted_.count += items;
 }
 
-void EpisodeCounter::Erase(const storage::TrajectoryPtr& trajectory) {
+void EpisodeCounter::Erase(const storage::Trajectory* trajectory, int64_t items) {
   uint64_t episode;
   if (!EpisodeOf(trajectory, &episode)) return;
   if (erased_.count == nullptr || erased_.episode != episode) {
     erased_ = {episode, &items_.find(episode)->second};
   }
-  if (--*erased_.count > 0) return;
+  if ((*erased_.count -= items) > 0) return;
   items_.erase(episode);
   ++deleted_;
   inserted_ = erased_ = {};
@@ -63,7 +63,12 @@ class ByteCounter::Run {
   // Adjacent slices of one chunk count once; a trajectory is immutable, so it is removed as added.
   void Add(const storage::Trajectory& trajectory, int64_t change)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(counter_->mutex_) {
+    if (&trajectory == of_one_chunk_) {
+      change_ += change;
+      return;
+    }
     const storage::Chunk* last = nullptr;
+    int chunks = 0;
     for (const auto& column : trajectory.columns) {
       for (const auto& slice : column.slices) {
         if (slice.chunk.get() == last) continue;
@@ -71,8 +76,10 @@ class ByteCounter::Run {
         if (last != chunk_) Flush();
         chunk_ = last;
         change_ += change;
+        ++chunks;
       }
     }
+    of_one_chunk_ = chunks == 1 ? &trajectory : nullptr;
   }
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(counter_->mutex_) {
     if (change_ != 0) counter_->Count(*chunk_, change_);
@@ -83,6 +90,7 @@ class ByteCounter::Run {
   ByteCounter* const counter_;
   const storage::Chunk* chunk_ = nullptr;
   int64_t change_ = 0;
+  const storage::Trajectory* of_one_chunk_ = nullptr;  // The last, if it is: rows share it.
 };
 
 void ByteCounter::Change(absl::Span<const storage::TrajectoryPtr> added,

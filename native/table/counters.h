@@ -15,8 +15,9 @@ namespace gear_reverb::table {
 // first chunk; items without a trajectory are of none. Thread-compatible.
 class EpisodeCounter {
  public:
-  void Insert(const storage::TrajectoryPtr& trajectory);
-  void Erase(const storage::TrajectoryPtr& trajectory);
+  // `items` of one trajectory, which may be null.
+  void Insert(const storage::Trajectory* trajectory, int64_t items = 1);
+  void Erase(const storage::Trajectory* trajectory, int64_t items = 1);
   void Clear();
   void RestoreDeleted(int64_t deleted) { deleted_ = deleted; }
 

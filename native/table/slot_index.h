@@ -7,8 +7,9 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
+#include "absl/types/span.h"
+#include "native/base/huge_array.h"
 #include "native/base/prefetch.h"
-#include "native/selectors/huge_array.h"
 #include "native/selectors/selector.h"
 
 #if defined(__SSE2__)
@@ -21,11 +22,13 @@ using selectors::Slot;
 
 // Buckets of one cache line with room for twelve slots and a byte of each one's key, so that an
 // absent key is mostly told, and a slot found again, without reading a key. A slot whose bucket is
-// full goes to the next one with room; the full ones count those that went past them, so that
-// searches know where to end and nothing is left behind by what goes. 7 to 15 bytes a slot.
+// full goes to another with room, by double hashing; the full ones count those that went past them,
+// in four classes, so that searches know where to end and little is left behind by what goes. 7 to
+// 15 bytes a slot.
 //
-// Four keys that follow each other, from a multiple of four on, share a bucket: a batch of such
-// keys meets few cache lines.
+// Four keys that follow each other, from a multiple of four on, are neighbours, and share their
+// buckets: a batch of such keys meets few cache lines. So many make some buckets overflow, that
+// neighbours are best searched for together.
 //
 // Thread-compatible.
 class SlotIndex {
@@ -35,17 +38,26 @@ class SlotIndex {
   // The slot of `key`, or kNone; `key_of(slot)` reads a slot's key.
   template <typename KeyOf>
   Slot Find(uint64_t key, KeyOf key_of) const {
+    return FindAny({&key, 1}, key_of);
+  }
+
+  static constexpr size_t kNeighbours = 2;
+  static bool AreNeighbours(uint64_t a, uint64_t b) { return a / kNeighbours == b / kNeighbours; }
+  // The slot of one of `keys`, which are neighbours and not none, or kNone.
+  template <typename KeyOf>
+  Slot FindAny(absl::Span<const uint64_t> keys, KeyOf key_of) const {
     if (size_ == 0) return kNone;
-    const uint8_t tag = TagOf(key);
-    size_t at = HomeOf(key);
+    Path path = PathOf(keys[0]);
     // Every bucket may have been passed by something once.
-    for (size_t tries = 0; tries <= mask_; ++tries, at = (at + 1) & mask_) {
-      const Bucket& bucket = buckets_[at];
-      for (uint32_t found = bucket.Match(tag); found != 0; found &= found - 1) {
-        const Slot slot = bucket.slots[std::countr_zero(found)];
-        if (key_of(slot) == key) return slot;
+    for (size_t tries = 0; tries <= mask_; ++tries, path.Advance()) {
+      const Bucket& bucket = buckets_[path.at];
+      for (const uint64_t key : keys) {
+        for (uint32_t found = bucket.Match(TagOf(key)); found != 0; found &= found - 1) {
+          const Slot slot = bucket.slots[std::countr_zero(found)];
+          if (key_of(slot) == key) return slot;
+        }
       }
-      if (bucket.passed == 0) break;
+      if (bucket.passed[path.lane] == 0) break;
     }
     return kNone;
   }
@@ -61,8 +73,8 @@ class SlotIndex {
   // `slot` must be there under `key`.
   void Erase(uint64_t key, Slot slot) {
     const uint8_t tag = TagOf(key);
-    for (size_t at = HomeOf(key);; at = (at + 1) & mask_) {
-      Bucket& bucket = buckets_[at];
+    for (Path path = PathOf(key);; path.Advance()) {
+      Bucket& bucket = buckets_[path.at];
       for (uint32_t found = bucket.Match(tag); found != 0; found &= found - 1) {
         const int i = std::countr_zero(found);
         if (bucket.slots[i] != slot) continue;
@@ -70,23 +82,30 @@ class SlotIndex {
         --size_;
         return;
       }
-      --bucket.passed;
+      if (bucket.passed[path.lane] != kMany) --bucket.passed[path.lane];
     }
   }
 
-  // Brings near where `key` is or would be.
-  void Prefetch(uint64_t key) const {
-    if (limit_ != 0) base::Prefetch(&buckets_[HomeOf(key)]);
+  // Brings near where `key` and its neighbours are or would be: the first bucket, and, once that
+  // and those before are near, the one after `passed` full ones.
+  void Prefetch(uint64_t key, int passed = 0) const {
+    if (limit_ == 0) return;
+    Path path = PathOf(key);
+    for (; passed > 0 && buckets_[path.at].passed[path.lane] != 0; --passed) path.Advance();
+    if (passed == 0) base::Prefetch(&buckets_[path.at]);
   }
   size_t size() const { return size_; }
 
  private:
   static constexpr int kSlots = 12;
+  static constexpr int kLanes = 4;
+  static constexpr uint8_t kMany = 255;
   static constexpr size_t kFirstBuckets = 16;
 
   struct alignas(64) Bucket {
     uint8_t tags[kSlots];  // 0: none is here.
-    uint32_t passed;       // Slots that would be here, or passed by, and are further on.
+    // Slots that would be here, or passed by, and are further on, by lane; a full count stays.
+    uint8_t passed[kLanes];
     Slot slots[kSlots];
 
     // A bit for each slot that has the tag.
@@ -108,18 +127,29 @@ class SlotIndex {
     const auto tag = static_cast<uint8_t>(key * 0x9e3779b97f4a7c15 >> 56);
     return tag == 0 ? 1 : tag;
   }
-  size_t HomeOf(uint64_t key) const { return absl::Hash<uint64_t>()(key / 4) & mask_; }
+  // The buckets where a key may be, each once, the first ones most likely.
+  struct Path {
+    size_t at;
+    size_t step;  // Odd: of their number, a power of two, that meets all.
+    size_t mask;
+    int lane;  // What it has in common with a quarter of all keys.
+    void Advance() { at = (at + step) & mask; }
+  };
+  Path PathOf(uint64_t key) const {
+    const uint64_t hash = absl::Hash<uint64_t>()(key / kNeighbours);
+    return {hash & mask_, hash >> 32 | 1, mask_, static_cast<int>(hash >> 62)};
+  }
 
   void Add(uint64_t key, Slot slot) {
-    for (size_t at = HomeOf(key);; at = (at + 1) & mask_) {
-      Bucket& bucket = buckets_[at];
+    for (Path path = PathOf(key);; path.Advance()) {
+      Bucket& bucket = buckets_[path.at];
       if (const uint32_t free = bucket.Match(0); free != 0) {
         const int i = std::countr_zero(free);
         bucket.tags[i] = TagOf(key);
         bucket.slots[i] = slot;
         return;
       }
-      ++bucket.passed;
+      if (bucket.passed[path.lane] != kMany) ++bucket.passed[path.lane];
     }
   }
 
@@ -142,7 +172,7 @@ class SlotIndex {
     *this = std::move(grown);
   }
 
-  selectors::HugeArray<Bucket> buckets_;
+  base::HugeArray<Bucket> buckets_;
   size_t mask_ = 0;
   size_t size_ = 0;
   size_t limit_ = 0;  // Slots from which on it grows; 0: nothing is reserved.

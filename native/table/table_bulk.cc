@@ -13,6 +13,73 @@ namespace {
 // How many items ahead memory is fetched, and what that memory leads to.
 constexpr size_t kFar = 32, kNear = 16;
 
+// Asks for keys that follow each other together, and has the index near when it does.
+class NewKeys {
+ public:
+  NewKeys(const ItemStore& store, absl::Span<const Item> items) : store_(store), items_(items) {
+    for (size_t i = 0; i < kDistances[0]; ++i) Fetch(i, 0);
+  }
+
+  // Whether item `i` has a new key; if so, the store has it before the next is asked for.
+  bool IsNew(size_t i) {
+    for (int passed = 0; passed < 3; ++passed) Fetch(i + kDistances[passed], passed);
+    if (i < known_) return true;
+    uint64_t keys[SlotIndex::kNeighbours] = {items_[i].key};
+    size_t n = 1;
+    while (i + n < items_.size() && items_[i + n].key > keys[n - 1] &&
+           SlotIndex::AreNeighbours(items_[i + n].key, keys[0])) {
+      keys[n] = items_[i + n].key;
+      ++n;
+    }
+    // One that is here may go until it matters.
+    if (store_.ContainsAny({keys, n})) return store_.Find(keys[0]) == ItemStore::kNone;
+    known_ = i + n;
+    return true;
+  }
+
+ private:
+  // How many items ahead the index is fetched, bucket by bucket.
+  static constexpr size_t kDistances[] = {24, 16, 8};
+
+  void Fetch(size_t i, int passed) {
+    if (i >= items_.size()) return;
+    const uint64_t key = items_[i].key;
+    if (i > 0 && SlotIndex::AreNeighbours(key, items_[i - 1].key)) return;
+    store_.PrefetchIndex(key, passed);
+  }
+
+  const ItemStore& store_;
+  const absl::Span<const Item> items_;
+  size_t known_ = 0;  // Those before are new.
+};
+
+// Counts the episodes of items that take the place of others, run by run of the same trajectories:
+// an episode ends with its last item, so all is as if it were done one by one.
+class EpisodeRuns {
+ public:
+  explicit EpisodeRuns(EpisodeCounter* episodes) : episodes_(*episodes) {}
+  ~EpisodeRuns() { Flush(); }
+  // Both live on.
+  void Replace(const storage::Trajectory* removed, const storage::Trajectory* added) {
+    if (removed != removed_ || added != added_) Flush();
+    removed_ = removed;
+    added_ = added;
+    ++items_;
+  }
+
+ private:
+  void Flush() {
+    if (items_ == 0) return;
+    episodes_.Insert(added_, items_);
+    episodes_.Erase(removed_, std::exchange(items_, 0));
+  }
+
+  EpisodeCounter& episodes_;
+  const storage::Trajectory* removed_ = nullptr;
+  const storage::Trajectory* added_ = nullptr;
+  int64_t items_ = 0;
+};
+
 }  // namespace
 
 absl::StatusOr<int64_t> TableCore::InsertMany(absl::Span<Item> items, absl::Time now,
@@ -36,10 +103,9 @@ absl::StatusOr<int64_t> TableCore::AddMany(absl::Span<Item> items, absl::Time no
   slots_.clear();
   priorities_.clear();
   absl::Status status;
-  for (size_t i = 0; i < std::min(kNear, items.size()); ++i) items_.PrefetchIndex(items[i].key);
+  NewKeys keys(items_, items);
   for (size_t i = 0; i < items.size(); ++i) {
-    if (i + kNear < items.size()) items_.PrefetchIndex(items[i + kNear].key);
-    if (Contains(items[i].key)) break;
+    if (!keys.IsNew(i)) break;
     const double priority = items[i].priority;
     items[i].times_sampled = 0;
     items[i].inserted_at = now;
@@ -57,7 +123,7 @@ absl::StatusOr<int64_t> TableCore::AddMany(absl::Span<Item> items, absl::Time no
     for (size_t i = 0; i < slots_.size(); ++i) items[i].trajectory = items_.Erase(slots_[i]);
     return status;
   }
-  for (const Slot slot : slots_) episodes_.Insert(items_.record(slot).trajectory);
+  for (const Slot slot : slots_) episodes_.Insert(items_.record(slot).trajectory.get());
   limiter_.CountInsert(slots_.size());
   return slots_.size();
 }
@@ -71,22 +137,22 @@ absl::StatusOr<int64_t> TableCore::ReplaceMany(absl::Span<Item> items, absl::Tim
     if (i < items.size()) items_.Prefetch(slots_[i]);
   };
   const auto fetch_near = [&](size_t i) {
-    if (i >= items.size()) return;
-    items_.PrefetchErase(slots_[i]);
-    items_.PrefetchIndex(items[i].key);
+    if (i < items.size()) items_.PrefetchErase(slots_[i]);
   };
+  NewKeys keys(items_, items);
+  EpisodeRuns episodes(&episodes_);
   for (size_t i = 0; i < kFar; ++i) fetch_far(i);
   for (size_t i = 0; i < kNear; ++i) fetch_near(i);
   for (size_t i = 0; i < items.size(); ++i) {
     fetch_far(i + kFar);
     fetch_near(i + kNear);
-    if (Contains(items[i].key)) break;
+    if (!keys.IsNew(i)) break;
     priorities_.push_back(items[i].priority);
     items[i].times_sampled = 0;
     items[i].inserted_at = now;
-    episodes_.Insert(items[i].trajectory);
+    const storage::Trajectory* const added = items[i].trajectory.get();
     changes->removed.push_back(items_.Replace(slots_[i], std::move(items[i])));
-    episodes_.Erase(changes->removed.back());
+    episodes.Replace(changes->removed.back().get(), added);
   }
   slots_.resize(priorities_.size());
   GR_RETURN_IF_ERROR(sampler_->Replace(slots_, priorities_));

@@ -71,13 +71,14 @@ absl::StatusOr<Slot> TableCore::Add(Item&& item, Changes* changes) {
     return status;
   }
   const storage::TrajectoryPtr& trajectory = items_.record(slot).trajectory;
-  episodes_.Insert(trajectory);
+  episodes_.Insert(trajectory.get());
   if (!changes->bytes_of_added_are_counted) changes->added.push_back(trajectory);
   Notify(&Extension::OnInsert, slot);
   return slot;
 }
 
 absl::Status TableCore::Insert(Item&& item, absl::Time now, Changes* changes) {
+  if (!options_.extensions.empty()) item.Settle();
   item.times_sampled = 0;
   item.inserted_at = now;
   GR_RETURN_IF_ERROR(Add(std::move(item), changes).status());
@@ -91,16 +92,19 @@ absl::Status TableCore::Insert(Item&& item, absl::Time now, Changes* changes) {
 }
 
 absl::Status TableCore::Assign(Item&& item, Changes* changes) {
+  if (!options_.extensions.empty()) item.Settle();
   const Slot slot = items_.Find(item.key);
   GR_RETURN_IF_ERROR(sampler_->Update({&slot, 1}, {&item.priority, 1}));
   GR_RETURN_IF_ERROR(remover_->Update({&slot, 1}, {&item.priority, 1}));
   ItemStore::Record& record = items_.record(slot);
   record.priority = item.priority;
-  if (item.trajectory != nullptr && item.trajectory != record.trajectory) {
-    episodes_.Insert(item.trajectory);
-    episodes_.Erase(record.trajectory);
+  if (item.trajectory != nullptr &&
+      (item.trajectory != record.trajectory || item.row != record.row)) {
+    episodes_.Insert(item.trajectory.get());
+    episodes_.Erase(record.trajectory.get());
     changes->added.push_back(item.trajectory);
     changes->removed.push_back(std::exchange(record.trajectory, std::move(item.trajectory)));
+    record.row = item.row;
   }
   Notify(&Extension::OnUpdate, slot);
   return absl::OkStatus();
@@ -156,7 +160,7 @@ void TableCore::Forget(absl::Span<const Slot> slots, Changes* changes) {
   for (const Slot slot : slots) {
     Notify(&Extension::OnDelete, slot);
     changes->removed.push_back(items_.Erase(slot));
-    episodes_.Erase(changes->removed.back());
+    episodes_.Erase(changes->removed.back().get());
   }
   limiter_.CountDelete(slots.size());
 }

@@ -44,8 +44,8 @@ class TableCore {
   absl::StatusOr<int64_t> InsertMany(absl::Span<Item> items, absl::Time now, Changes* changes);
   // A live key: takes over priority and trajectory.
   absl::Status Assign(Item&& item, Changes* changes);
-  // Up to `max_items` draws, as many as the limiter allows, appended to `samples`; by the table's
-  // generator if `random` is null.
+  // Up to `max_items` draws, as many as the limiter allows, appended to `samples`, not settled; by
+  // the table's generator if `random` is null.
   absl::Status Sample(int64_t max_items, bool rate_limited, base::Philox* random,
                       std::vector<SampledItem>* samples, Changes* changes);
   // No more than were drawn, whatever a client says.
@@ -67,8 +67,8 @@ class TableCore {
 
   // All but what the lock's owner knows: bytes, waiting calls, times.
   TableInfo Info() const;
-  // The items come by slot; sort them by time of insertion, for which no lock is needed. `items`
-  // may come with room for them, which saves time.
+  // The items come by slot and not settled; sort them by time of insertion, for which no lock is
+  // needed. `items` may come with room for them, which saves time.
   TableSnapshot Snapshot(std::vector<Item> items) const;
   absl::Status Restore(const TableSnapshot& snapshot, Changes* changes);
 

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "native/base/log.h"
+#include "native/base/prefetch.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::table {
@@ -18,6 +19,19 @@ absl::Status Expired() { return absl::DeadlineExceededError(kRateLimiterTimeout)
 // kNever stays kNever, whatever is added.
 base::SteadyTime After(base::SteadyTime time, base::SteadyTime::duration wait) {
   return wait > base::kNever - time ? base::kNever : time + wait;
+}
+
+// In groups, whose cache misses overlap: an item of a row refers to others' memory.
+void Settle(absl::Span<SampledItem> samples) {
+  constexpr size_t kGroup = 32;
+  for (; !samples.empty(); samples.remove_prefix(std::min(kGroup, samples.size()))) {
+    const auto group = samples.subspan(0, kGroup);
+    for (const SampledItem& sample : group) {
+      if (sample.item.row != 0)
+        base::Prefetch(sample.item.trajectory->columns[0].slices[0].chunk.get());
+    }
+    for (SampledItem& sample : group) sample.item.Settle();
+  }
 }
 
 }  // namespace
@@ -35,7 +49,10 @@ void Table::Impl::Run(AfterLock& after) {
     items.ForEach([&](Slot slot) { bytes_.Change({}, {&items.record(slot).trajectory, 1}); });
   }
   for (auto& [call, status] : after.inserts) std::move(call.done)(std::move(status));
-  for (auto& [call, samples] : after.samples) std::move(call.done)(std::move(samples));
+  for (auto& [call, samples] : after.samples) {
+    if (samples.ok()) Settle(absl::MakeSpan(*samples));
+    std::move(call.done)(std::move(samples));
+  }
   for (const std::string& line : after.log) base::Log(base::LogLevel::kWarning, line);
   storage::Trajectory::ReleaseAll(absl::MakeSpan(after.changes.removed));
 }
@@ -346,6 +363,7 @@ TableSnapshot Table::Impl::Snapshot() const {
     snapshot = core_->Snapshot(std::move(room));
     FillInfo(snapshot.info);
   }
+  for (Item& item : snapshot.items) item.Settle();
   std::stable_sort(snapshot.items.begin(), snapshot.items.end(),
                    [](const Item& a, const Item& b) { return a.inserted_at < b.inserted_at; });
   snapshot.info.bytes = bytes_.bytes();

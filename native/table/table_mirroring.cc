@@ -15,6 +15,7 @@ void TableCore::Attach(std::shared_ptr<Extension> extension) {
   items_.ForEach([&](Slot slot) { slots.emplace_back(items_.record(slot).inserted_at_ns, slot); });
   std::sort(slots.begin(), slots.end());
   for (const auto& [time, slot] : slots) {
+    items_.Settle(slot);  // Extensions may tell trajectories by their addresses.
     Item item = items_.Get(slot);
     item.slot = slot;
     extension->OnInsert(item);

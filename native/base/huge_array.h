@@ -1,4 +1,4 @@
-// A growing array for the selectors' per-slot state: up to gigabytes, read at random.
+// A growing array for what a table knows of each slot: up to gigabytes, read at random.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,14 +10,16 @@
 #include <type_traits>
 #include <utility>
 
-namespace gear_reverb::selectors {
+namespace gear_reverb::base {
 
-// Elements start as zero bytes. Growing at least doubles the reserved addresses, moves pages and
-// not bytes, and costs memory only where elements are written. Arrays of megabytes ask for huge
-// pages, so that random reads do not pay for address translation. Throws std::bad_alloc.
+// Elements start as zero bytes and are not destroyed: a T that is more than its bytes is made and
+// destroyed by the array's owner, and says with kMovesAsBytes that moving pages moves it. Growing
+// at least doubles the reserved addresses, moves pages and not bytes, and costs memory only where
+// elements are written. Arrays of megabytes ask for huge pages, so that random reads do not pay for
+// address translation. Throws std::bad_alloc.
 template <typename T>
 class HugeArray {
-  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> || requires { requires T::kMovesAsBytes; });
 
  public:
   HugeArray() = default;
@@ -87,4 +89,4 @@ class HugeArray {
   size_t bytes_ = 0;
 };
 
-}  // namespace gear_reverb::selectors
+}  // namespace gear_reverb::base

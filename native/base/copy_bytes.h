@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace gear_reverb::kernels {
+namespace gear_reverb::base {
 
 // Meant for small pieces: no call up to 64 bytes.
 inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
@@ -57,4 +57,4 @@ size_t StreamingPaysFromBytes(Streaming way);
 void CopyStreaming(Streaming way, std::byte* to, const std::byte* from, size_t bytes);
 void FinishStreaming();
 
-}  // namespace gear_reverb::kernels
+}  // namespace gear_reverb::base

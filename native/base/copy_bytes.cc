@@ -1,4 +1,4 @@
-#include "native/kernels/copy_bytes.h"
+#include "native/base/copy_bytes.h"
 
 #include <initializer_list>
 
@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-namespace gear_reverb::kernels {
+namespace gear_reverb::base {
 namespace {
 
 // Smaller pieces cost less by memcpy: starting to stream takes a while.
@@ -101,4 +101,4 @@ void FinishStreaming() {
 #endif
 }
 
-}  // namespace gear_reverb::kernels
+}  // namespace gear_reverb::base
