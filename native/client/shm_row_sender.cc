@@ -28,7 +28,7 @@ constexpr auto kPollFor = std::chrono::microseconds(30);
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ShmRowSender>> ShmRowSender::Open(const ShmPeer& peer) {
-  GR_ASSIGN_OR_RETURN(auto ring, shm::RingProducer::Create(kRingBytes));
+  GR_ASSIGN_OR_RETURN(auto ring, shm::RingProducer::Create(kRowRingBytes));
   GR_ASSIGN_OR_RETURN(shm::Socket socket, peer.Open(shm::Role::kInsert, ring->fd()));
   return std::unique_ptr<ShmRowSender>(new ShmRowSender(std::move(ring), std::move(socket)));
 }

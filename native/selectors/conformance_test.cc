@@ -95,6 +95,7 @@ TEST_P(SelectorTest, FollowsTheModelAndBatchEqualsSequence) {
         slots = model.Slots();
         std::shuffle(slots.begin(), slots.end(), random);
         slots.resize(std::min(slots.size(), below(12)));
+        if (below(2) == 0) batch->NextOut(absl::MakeSpan(slots));  // As a full table does.
         for (size_t i = 0; i < slots.size(); ++i) priorities.push_back(priority());
         ASSERT_TRUE(batch->Replace(slots, priorities).ok());
         for (size_t i = 0; i < slots.size(); ++i) {

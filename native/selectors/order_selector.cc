@@ -35,6 +35,22 @@ void OrderSelector::DoErase(absl::Span<const Slot> slots) {
   }
 }
 
+// Where the oldest become the youngest, in order, all links but those at the ends stay.
+void OrderSelector::DoReplace(absl::Span<const Slot> slots, absl::Span<const double> priorities) {
+  Slot next = oldest_;
+  for (const Slot slot : slots) {
+    if (slot != next) return CheckedSelector::DoReplace(slots, priorities);
+    next = links_[next].younger;
+  }
+  if (slots.empty() || next == kNoSlot) return;
+  links_[next].older = kNoSlot;
+  links_[youngest_].younger = oldest_;
+  links_[oldest_].older = youngest_;
+  oldest_ = next;
+  youngest_ = slots.back();
+  links_[youngest_].younger = kNoSlot;
+}
+
 void OrderSelector::DoSample(base::Philox&, absl::Span<Draw> draws) const {
   std::fill(draws.begin(), draws.end(), Draw{pick_ == Pick::kOldest ? oldest_ : youngest_, 1.0});
 }

@@ -19,6 +19,7 @@ class OrderSelector final : public CheckedSelector {
   void DoInsert(absl::Span<const Slot> slots, absl::Span<const double>) override;
   void DoUpdate(absl::Span<const Slot>, absl::Span<const double>) override {}
   void DoErase(absl::Span<const Slot> slots) override;
+  void DoReplace(absl::Span<const Slot> slots, absl::Span<const double> priorities) override;
   void DoSample(base::Philox& random, absl::Span<Draw> draws) const override;
   void DoClear() override;
 

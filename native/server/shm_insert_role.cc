@@ -160,16 +160,16 @@ class InsertRole final : public ShmRole {
   // Rows go in at once, as far as they may; the rest as other items do.
   absl::Status InsertAll() {
     if (!rows_.empty()) {
-      row_bytes_ = 0;
-      std::vector<table::Item> rows = std::exchange(rows_, {});
       absl::Status status;
-      const int64_t done = rows_table_->InsertAtOnce(absl::MakeSpan(rows), &status);
-      if (!status.ok()) return inserts_.service().Explain(std::move(status));
-      {
+      const int64_t done = rows_table_->InsertAtOnce(absl::MakeSpan(rows_), &status);
+      if (status.ok()) {
+        for (size_t i = done; i < rows_.size(); ++i) Add(rows_table_, std::move(rows_[i]));
         base::MutexLock lock(&mutex_);
-        for (int64_t i = 0; i < done; ++i) confirmed_.push_back(rows[i].key);
+        for (int64_t i = 0; i < done; ++i) confirmed_.push_back(rows_[i].key);
       }
-      for (size_t i = done; i < rows.size(); ++i) Add(rows_table_, std::move(rows[i]));
+      rows_.clear();
+      row_bytes_ = 0;
+      if (!status.ok()) return inserts_.service().Explain(std::move(status));
     }
     AddItems();
     return absl::OkStatus();

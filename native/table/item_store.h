@@ -1,7 +1,7 @@
 // The items of a table: slots, and an index of them by key.
 //
 // Keys lie in an array of their own, since selection reads nothing else; the rest of an item is one
-// record of half a cache line. 40 bytes a slot and 7 to 15 in the index.
+// record of half a cache line. 40 bytes a slot and 7 to 21 in the index.
 #pragma once
 
 #include <cstdint>
@@ -73,6 +73,8 @@ class ItemStore {
   // Brings that part of the index near where `key` is or would be; see SlotIndex.
   void PrefetchIndex(uint64_t key, int passed) const { index_.Prefetch(key, passed); }
   int64_t size() const { return static_cast<int64_t>(index_.size()); }
+  // Items will come many at a time, which is to be fast.
+  void ExpectMany() { index_.SpreadOut(); }
 
   // Calls visit(slot) for every item, by slot; not in the order of insertion.
   template <typename Visit>

@@ -96,6 +96,7 @@ absl::StatusOr<int64_t> TableCore::InsertMany(absl::Span<Item> items, absl::Time
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("There is no memory left to insert items.");
   }
+  items_.ExpectMany();
   return room > 0 ? AddMany(items, now) : ReplaceMany(items, now, changes);
 }
 
