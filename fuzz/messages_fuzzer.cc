@@ -11,6 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string message(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] < methods.size()) {
     (void)target.Run(methods[data[0]].path, {message});
+    target.CheckNothingIsLeft();
   } else {
     fuzz::DecodeAll(message);
   }

@@ -20,20 +20,6 @@ using tensor::DType;
 
 absl::Span<const int64_t> StepShape(const ChunkColumn& column) { return column.shape().subspan(1); }
 
-// The items of a large table lie anywhere, and each is reached by way of three others, every one a
-// cache miss. Walking all items of a group one pointer further at a time has the misses overlap.
-void Prefetch(absl::Span<const SampledItem> items) {
-  for (const SampledItem& sample : items) base::Prefetch(sample.item.trajectory.get());
-  const auto for_each_column = [&](auto f) {
-    for (const SampledItem& sample : items) {
-      if (sample.item.trajectory == nullptr) continue;
-      for (const TrajectoryColumn& column : sample.item.trajectory->columns) f(column);
-    }
-  };
-  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(c.slices[0].chunk.get()); });
-  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(&c.slices[0].source()); });
-}
-
 // Appends one column of one item.
 class ColumnAppender {
  public:
@@ -111,9 +97,6 @@ void FillInfo(absl::Span<const SampledItem> items, DrawnBatch* batch) {
   }
 }
 
-// Items whose cache misses are to overlap.
-constexpr size_t kGroup = 32;
-
 // Flattens items from the front, up to the first that is not like those before it, which is after
 // about `expected` items.
 absl::StatusOr<DrawnBatch> TakeAlike(absl::Span<const SampledItem>* items, size_t expected) {
@@ -141,7 +124,7 @@ absl::StatusOr<DrawnBatch> TakeAlike(absl::Span<const SampledItem>* items, size_
     return true;
   };
   for (bool more = true; more && taken < items->size();) {
-    const auto group = items->subspan(taken, kGroup);
+    const auto group = items->subspan(taken, kPrefetched);
     Prefetch(group);
     for (size_t i = 0; i < group.size() && more; ++i) {
       GR_ASSIGN_OR_RETURN(more, take(group[i]));
@@ -155,6 +138,18 @@ absl::StatusOr<DrawnBatch> TakeAlike(absl::Span<const SampledItem>* items, size_
 
 }  // namespace
 
+void Prefetch(absl::Span<const SampledItem> items) {
+  for (const SampledItem& sample : items) base::Prefetch(sample.item.trajectory.get());
+  const auto for_each_column = [&](auto f) {
+    for (const SampledItem& sample : items) {
+      if (sample.item.trajectory == nullptr) continue;
+      for (const TrajectoryColumn& column : sample.item.trajectory->columns) f(column);
+    }
+  };
+  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(c.slices[0].chunk.get()); });
+  for_each_column([](const TrajectoryColumn& c) { base::Prefetch(&c.slices[0].source()); });
+}
+
 bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
   if (&a == &b) return true;
   const size_t columns = a.columns.size();
@@ -162,8 +157,9 @@ bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b) {
   for (size_t i = 0; i < columns; ++i) {
     const TrajectoryColumn x = a.columns[i], y = b.columns[i];
     const ChunkColumn &p = x.slices[0].source(), &q = y.slices[0].source();
-    if (x.squeeze != y.squeeze || p.dtype() != q.dtype() || StepShape(p) != StepShape(q))
-      return false;
+    if (x.squeeze != y.squeeze) return false;
+    if (p.type.IsSharedWith(q.type)) continue;
+    if (p.dtype() != q.dtype() || StepShape(p) != StepShape(q)) return false;
   }
   return true;
 }
@@ -173,7 +169,7 @@ absl::StatusOr<std::vector<DrawnBatch>> Flatten(std::vector<SampledItem> items) 
   auto rest = absl::MakeConstSpan(*lease);
   std::vector<DrawnBatch> groups;
   while (!rest.empty()) {
-    const size_t expected = groups.empty() ? rest.size() : std::min(rest.size(), kGroup);
+    const size_t expected = groups.empty() ? rest.size() : std::min(rest.size(), kPrefetched);
     GR_ASSIGN_OR_RETURN(groups.emplace_back(), TakeAlike(&rest, expected));
     groups.back().lease = lease;
   }

@@ -45,6 +45,12 @@ struct DrawnBatch {
   size_t size() const { return keys.size(); }
 };
 
+// The items of a large table lie anywhere, and each is reached by way of three others, every one a
+// cache miss. Walking a group of items one pointer further at a time has the misses overlap; groups
+// should be about so large.
+inline constexpr size_t kPrefetched = 32;
+void Prefetch(absl::Span<const table::SampledItem> items);
+
 // Whether items of both can be in one batch: their columns have the same number, dtypes, step
 // shapes and squeezing. None of the columns is empty.
 bool AreAlike(const storage::Trajectory& a, const storage::Trajectory& b);

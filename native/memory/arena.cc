@@ -17,7 +17,8 @@
 namespace gear_reverb::memory {
 namespace {
 
-// Below this a system call costs more than the page faults that it saves.
+// Below this a system call costs more than the page faults that it saves, and memcpy less than what
+// goes past the caches.
 constexpr size_t kMinFastWrite = size_t{32} << 10;
 
 // Of one foreign block.
@@ -129,7 +130,10 @@ Block Block::Foreign(std::shared_ptr<const void> owner, const std::byte* data, s
 }
 
 size_t PageRun::WriteFast(std::byte* data, absl::Span<const std::byte> bytes) {
-  if (fresh) return segment->WriteToFile(data - segment->base(), bytes);
+  if (fresh) {
+    const size_t written = segment->WriteToFile(data - segment->base(), bytes);
+    if (written > 0) return written;
+  }
   constexpr auto kWay = base::Streaming::kNonTemporal;
   if (!segment->arena()->OutgrowsCaches() || !base::IsSupported(kWay)) return 0;
   base::CopyStreaming(kWay, data, bytes.data(), bytes.size());
@@ -150,8 +154,10 @@ void Block::Write(size_t offset, absl::Span<const std::byte> bytes) {
 }
 
 size_t ArenaOptions::CacheBytes() {
-  const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? static_cast<size_t>(bytes) : size_t{32} << 20;
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  if (const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE); bytes > 0) return bytes;
+#endif
+  return size_t{32} << 20;
 }
 
 std::shared_ptr<Arena> Arena::Create(const ArenaOptions& options) {

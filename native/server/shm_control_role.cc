@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/batch/drawn_batch.h"
 #include "native/server/limits.h"
 #include "native/server/shm_loans.h"
 #include "native/server/shm_session.h"
@@ -55,7 +56,11 @@ class ControlRole final : public ShmRole {
     return base::InvalidArgument("Unexpected message ", static_cast<uint32_t>(frame.type), ".");
   }
 
-  absl::StatusOr<bool> Work() override { return Draw(); }
+  absl::StatusOr<bool> Work() override {
+    const bool more = Draw();
+    Release();  // The client does not wait for it.
+    return more;
+  }
 
   void OnEnded() override { StopDrawing(); }
 
@@ -84,13 +89,20 @@ class ControlRole final : public ShmRole {
 
   absl::Status OnDraw(absl::string_view body) {
     GR_ASSIGN_OR_RETURN(shm::DrawRequest request, shm::DecodeDrawRequest(body));
-    leases_.Release(std::exchange(request.released, {}));
+    released_.insert(released_.end(), request.released.begin(), request.released.end());
+    request.released = {};
+    if (leases_.size() >= kMaxLeases / 2 || leases_.num_items() >= kMaxLentItems / 2) Release();
     base::MutexLock lock(&mutex_);
     if (requests_.size() >= kMaxRequests) {
       return absl::ResourceExhaustedError("Too many requests for samples wait.");
     }
     requests_.push_back(std::move(request));
     return absl::OkStatus();
+  }
+
+  void Release() {
+    if (!released_.empty()) leases_.Release(released_);
+    released_.clear();
   }
 
   absl::Status OnMutate(absl::string_view body) {
@@ -207,10 +219,13 @@ class ControlRole final : public ShmRole {
     if (leases_.size() >= kMaxLeases || leases_.num_items() + items.size() > kMaxLentItems) {
       return absl::ResourceExhaustedError("Too many leases are outstanding.");
     }
-    for (const table::SampledItem& item : items) {
-      if (!IsOurs(item)) {
+    for (absl::Span<const table::SampledItem> rest = items; !rest.empty();) {
+      const auto group = rest.first(std::min(rest.size(), batch::kPrefetched));
+      batch::Prefetch(group);
+      if (!std::all_of(group.begin(), group.end(), [this](const auto& i) { return IsOurs(i); })) {
         return absl::ResourceExhaustedError("The items lie in another server's memory.");
       }
+      rest.remove_prefix(group.size());
     }
     const uint64_t lease = leases_.Add(items);
     std::string body;
@@ -237,6 +252,7 @@ class ControlRole final : public ShmRole {
   const std::shared_ptr<service::ReplayService> service_;
   Leases leases_;
   SharedSegments segments_;
+  std::vector<uint64_t> released_;  // Leases, and not taken back yet; of the thread that works.
 
   base::Mutex mutex_;
   std::shared_ptr<table::Table> table_ ABSL_GUARDED_BY(mutex_);   // Of the last draw.

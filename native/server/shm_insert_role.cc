@@ -141,16 +141,16 @@ class InsertRole final : public ShmRole {
     GR_ASSIGN_OR_RETURN(auto table, inserts_.FindTable(std::string(rows.table)));
     if (table != rows_table_ || !items_.empty()) GR_RETURN_IF_ERROR(InsertAll());
     rows_table_ = std::move(table);
+    const storage::ChunkPtr chunk = records_.TakeChunk();
+    const auto first = storage::TrajectoryBuilder::SliceOf(chunk, 0, rows.row_steps, rows.squeeze);
     const size_t before = rows_.size();
     rows_.resize(before + rows.keys.size());
     for (size_t i = 0; i < rows.keys.size(); ++i) {
       rows_[before + i].key = rows.keys[i];
       rows_[before + i].priority = rows.priorities[i];
     }
-    const storage::ChunkPtr chunk = records_.TakeChunk();
+    table::SetRows(first, absl::MakeSpan(rows_).subspan(before));
     row_bytes_ += chunk->bytes();
-    table::SetRows(storage::TrajectoryBuilder::SliceOf(chunk, 0, rows.row_steps, rows.squeeze),
-                   absl::MakeSpan(rows_).subspan(before));
     if (rows_.size() < kRowsAtOnce && row_bytes_ < kRowBytesAtOnce) return absl::OkStatus();
     GR_RETURN_IF_ERROR(InsertAll());
     ConfirmIfDue(kConfirmRowsEvery);
@@ -162,12 +162,15 @@ class InsertRole final : public ShmRole {
     if (!rows_.empty()) {
       absl::Status status;
       const int64_t done = rows_table_->InsertAtOnce(absl::MakeSpan(rows_), &status);
-      if (status.ok()) {
-        for (size_t i = done; i < rows_.size(); ++i) Add(rows_table_, std::move(rows_[i]));
+      {
         base::MutexLock lock(&mutex_);
         for (int64_t i = 0; i < done; ++i) confirmed_.push_back(rows_[i].key);
       }
+      if (status.ok()) {
+        for (size_t i = done; i < rows_.size(); ++i) Add(rows_table_, std::move(rows_[i]));
+      }
       rows_.clear();
+      if (rows_.capacity() > 4 * kRowsAtOnce) rows_ = {};  // A record may have 2^20.
       row_bytes_ = 0;
       if (!status.ok()) return inserts_.service().Explain(std::move(status));
     }

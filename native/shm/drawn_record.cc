@@ -30,14 +30,24 @@ int64_t Elements(absl::Span<const int64_t> shape) {
   return count;
 }
 
-void PutPlace(Encoder& encoder, const memory::Block& block, uint64_t offset, uint64_t bytes,
-              absl::flat_hash_set<uint32_t>* segments, uint32_t* last_segment) {
-  encoder.Put(Place{block.offset() + offset, bytes, block.segment(), 0});
-  if (bytes > 0 && block.segment() != *last_segment) {
-    *last_segment = block.segment();
-    segments->insert(block.segment());
+// Makes places, and collects the segments that they lie in.
+class PlaceMaker {
+ public:
+  explicit PlaceMaker(absl::flat_hash_set<uint32_t>* segments) : segments_(*segments) {}
+
+  Place Make(const memory::Block& block, uint64_t offset, uint64_t bytes) {
+    const uint32_t segment = block.segment();
+    if (bytes > 0 && segment != last_) {
+      last_ = segment;
+      segments_.insert(segment);
+    }
+    return {block.offset() + offset, bytes, segment, 0};
   }
-}
+
+ private:
+  absl::flat_hash_set<uint32_t>& segments_;
+  uint32_t last_ = UINT32_MAX;
+};
 
 uint64_t StringOffset(const storage::ChunkColumn& column, int64_t element) {
   uint64_t offset;
@@ -46,6 +56,9 @@ uint64_t StringOffset(const storage::ChunkColumn& column, int64_t element) {
 }
 
 using Items = absl::Span<const table::SampledItem>;
+
+// Of an item without its places, if it has a column.
+constexpr size_t kItemBytes = 4 * sizeof(uint64_t) + 3 * sizeof(int32_t) + sizeof(uint8_t);
 
 // Places that an item takes: of strings each is one, of numbers each slice.
 uint64_t NumPieces(const storage::Trajectory* trajectory) {
@@ -70,40 +83,38 @@ void EncodeColumn(Items items, size_t index, std::string* out,
   const bool strings = first.dtype() == DType::kString;
   const int64_t step_elements = Elements(StepShape(first));
   const uint64_t step_bytes = step_elements * tensor::ByteSize(first.dtype());
-  for (const table::SampledItem& item : items) {
-    encoder.Put(static_cast<int32_t>(column_of(item).length()));
-  }
+  encoder.PutEach<int32_t>(
+      items, [&](const auto& item) { return static_cast<int32_t>(column_of(item).length()); });
   uint32_t pieces = 0;
-  for (const table::SampledItem& item : items) {
+  encoder.PutEach<uint32_t>(items, [&](const auto& item) {
     const storage::TrajectoryColumn column = column_of(item);
-    pieces += static_cast<uint32_t>(strings ? column.length() * step_elements
-                                            : static_cast<int64_t>(column.slices.size()));
-    encoder.Put(pieces);
-  }
-  uint32_t last_segment = UINT32_MAX;
+    return pieces += static_cast<uint32_t>(strings ? column.length() * step_elements
+                                                   : static_cast<int64_t>(column.slices.size()));
+  });
+  PlaceMaker places(segments);
+  char* to = encoder.Extend(size_t{pieces} * sizeof(Place));
+  const auto put_place = [&](const memory::Block& block, uint64_t offset, uint64_t bytes) {
+    const Place place = places.Make(block, offset, bytes);
+    std::memcpy(to, &place, sizeof(place));
+    to += sizeof(place);
+  };
   for (const table::SampledItem& item : items) {
     for (const storage::ChunkSlice& slice : column_of(item).slices) {
       const storage::ChunkColumn& source = slice.source();
       if (!strings) {
-        PutPlace(encoder, source.data, slice.offset * step_bytes, slice.length * step_bytes,
-                 segments, &last_segment);
+        put_place(source.data, slice.offset * step_bytes, slice.length * step_bytes);
         continue;
       }
       const uint64_t text = (source.steps() * step_elements + 1) * sizeof(uint64_t);
       const int64_t begin = slice.offset * step_elements;
       uint64_t from = StringOffset(source, begin);
       for (int64_t i = 1; i <= slice.length * step_elements; ++i) {
-        const uint64_t to = StringOffset(source, begin + i);
-        PutPlace(encoder, source.data, text + from, to - from, segments, &last_segment);
-        from = to;
+        const uint64_t end = StringOffset(source, begin + i);
+        put_place(source.data, text + from, end - from);
+        from = end;
       }
     }
   }
-}
-
-template <typename T, typename Get>
-void PutEach(Encoder& encoder, Items items, Get get) {
-  for (const table::SampledItem& item : items) encoder.Put(static_cast<T>(get(item)));
 }
 
 void EncodeGroup(Items items, std::string* out, absl::flat_hash_set<uint32_t>* segments) {
@@ -112,12 +123,12 @@ void EncodeGroup(Items items, std::string* out, absl::flat_hash_set<uint32_t>* s
   Encoder encoder(out);
   encoder.Put(static_cast<uint32_t>(items.size()));
   encoder.Put(static_cast<uint32_t>(num_columns));
-  PutEach<uint64_t>(encoder, items, [](const auto& item) { return item.item.key; });
-  PutEach<double>(encoder, items, [](const auto& item) { return item.probability; });
-  PutEach<double>(encoder, items, [](const auto& item) { return item.item.priority; });
-  PutEach<int64_t>(encoder, items, [](const auto& item) { return item.table_size; });
-  PutEach<int32_t>(encoder, items, [](const auto& item) { return item.item.times_sampled; });
-  PutEach<uint8_t>(encoder, items, [](const auto& item) { return item.rate_limited; });
+  encoder.PutEach<uint64_t>(items, [](const auto& item) { return item.item.key; });
+  encoder.PutEach<double>(items, [](const auto& item) { return item.probability; });
+  encoder.PutEach<double>(items, [](const auto& item) { return item.item.priority; });
+  encoder.PutEach<int64_t>(items, [](const auto& item) { return item.table_size; });
+  encoder.PutEach<int32_t>(items, [](const auto& item) { return item.item.times_sampled; });
+  encoder.PutEach<uint8_t>(items, [](const auto& item) { return item.rate_limited; });
   for (size_t i = 0; i < num_columns; ++i) {
     const storage::ChunkColumn& column = first->columns[i].slices[0].source();
     encoder.Put(static_cast<int32_t>(column.dtype()));
@@ -247,6 +258,7 @@ absl::Status EncodeDrawn(uint64_t lease, Items items, size_t max_bytes, std::str
       return absl::ResourceExhaustedError("The description of the items is too long.");
     }
   }
+  out->reserve(out->size() + sizeof(lease) + items.size() * kItemBytes + pieces * sizeof(Place));
   Encoder(out).Put(lease);
   while (!items.empty()) {
     const storage::Trajectory* first = items[0].item.trajectory.get();

@@ -33,6 +33,21 @@ class Encoder {
     static_assert(std::is_trivially_copyable_v<T>);
     out_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
   }
+  // Room for so many bytes, which are the caller's to write before anything else is put.
+  char* Extend(size_t bytes) {
+    out_.resize(out_.size() + bytes);
+    return out_.data() + out_.size() - bytes;
+  }
+  // What `get` makes of each element.
+  template <typename T, typename Elements, typename Get>
+  void PutEach(const Elements& elements, Get get) {
+    char* to = Extend(elements.size() * sizeof(T));
+    for (const auto& element : elements) {
+      const T value = get(element);
+      std::memcpy(to, &value, sizeof(T));
+      to += sizeof(T);
+    }
+  }
   void PutString(absl::string_view text) { PutArray<char>({text.data(), text.size()}); }
 
  private:

@@ -24,7 +24,8 @@ struct RecordHeader {
 // An item of 10^5 slices takes 2 MB.
 inline constexpr size_t kMaxRecordBytes = size_t{64} << 20;
 
-// Columns times rows of a record of rows: each costs the server a slice, and its sender nothing.
+// Columns times rows of a record of rows: once drawn each costs the server a slice, and its sender
+// nothing.
 inline constexpr size_t kMaxRowSlices = size_t{1} << 20;
 
 // A chunk but for its bytes.

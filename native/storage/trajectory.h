@@ -36,8 +36,8 @@ struct TrajectoryColumn {
 class Trajectory;
 using TrajectoryPtr = base::RefPtr<const Trajectory>;
 
-// Immutable, and one allocation with a count of its own, since there is one per item: 16 bytes, 24
-// per slice and 8 per two further columns. Made by TrajectoryBuilder.
+// Immutable, and one allocation with a count of its own, since there may be one per item: 16 bytes,
+// 24 per slice and 8 per two further columns. Made by TrajectoryBuilder.
 class Trajectory {
  public:
   // Read like a vector of TrajectoryColumn, whose elements are made when asked for.

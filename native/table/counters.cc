@@ -39,6 +39,11 @@ void EpisodeCounter::Erase(const storage::Trajectory* trajectory, int64_t items)
   inserted_ = erased_ = {};
 }
 
+void EpisodeCounter::Reserve(int64_t more) {
+  items_.reserve(items_.size() + more);
+  inserted_ = erased_ = {};  // Counts may have moved.
+}
+
 void EpisodeCounter::Clear() {
   items_.clear();
   inserted_ = erased_ = {};

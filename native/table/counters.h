@@ -18,6 +18,8 @@ class EpisodeCounter {
   // `items` of one trajectory, which may be null.
   void Insert(const storage::Trajectory* trajectory, int64_t items = 1);
   void Erase(const storage::Trajectory* trajectory, int64_t items = 1);
+  // Then so many episodes more are counted without more memory; may throw std::bad_alloc.
+  void Reserve(int64_t more);
   void Clear();
   void RestoreDeleted(int64_t deleted) { deleted_ = deleted; }
 

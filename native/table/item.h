@@ -28,7 +28,7 @@ struct Item {
   }
 };
 
-// Item i becomes one of row i of the rows that `first` is the first of.
+// Item i gets row i of the rows that `first` is the first of.
 inline void SetRows(const storage::TrajectoryPtr& first, absl::Span<Item> items) {
   first->AddRef(static_cast<uint32_t>(items.size()));
   for (size_t i = 0; i < items.size(); ++i) {

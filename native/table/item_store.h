@@ -51,7 +51,7 @@ class ItemStore {
   Slot Find(uint64_t key) const {
     return index_.Find(key, [this](Slot slot) { return this->key(slot); });
   }
-  // Whether a key of `keys`, which are SlotIndex's neighbours and not none, is here.
+  // Whether a key of `keys`, at least one, and SlotIndex's neighbours, is here.
   bool ContainsAny(absl::Span<const uint64_t> keys) const {
     return index_.FindAny(keys, [this](Slot slot) { return this->key(slot); }) != kNone;
   }

@@ -23,7 +23,7 @@ using selectors::Slot;
 // Buckets of one cache line with room for twelve slots and a byte of each one's key, so that an
 // absent key is mostly told, and a slot found again, without reading a key. A slot whose bucket is
 // full goes to another with room, by double hashing; the full ones count those that went past them,
-// in four classes, so that searches know where to end and little is left behind by what goes. 7 to
+// in four lanes, so that searches know where to end and little is left behind by what goes. 7 to
 // 15 bytes a slot, or 11 to 21 spread out.
 //
 // Two keys that follow each other, from an even one on, are neighbours, and share their buckets: a
@@ -42,7 +42,7 @@ class SlotIndex {
 
   static constexpr size_t kNeighbours = 2;  // More would have buckets overflow more often.
   static bool AreNeighbours(uint64_t a, uint64_t b) { return a / kNeighbours == b / kNeighbours; }
-  // The slot of one of `keys`, which are neighbours and not none, or kNone.
+  // The slot of one of `keys`, at least one, and neighbours, or kNone.
   template <typename KeyOf>
   Slot FindAny(absl::Span<const uint64_t> keys, KeyOf key_of) const {
     if (size_ == 0) return kNone;

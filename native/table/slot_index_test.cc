@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "absl/hash/hash.h"
+
 namespace gear_reverb::table {
 namespace {
 
@@ -85,6 +87,46 @@ TEST_F(SlotIndexTest, AWindowOfKeysMayMoveOnForEver) {
   ExpectAllAreFound();
   while (!expected_.empty()) Erase(expected_.begin()->first);
   for (uint64_t key = 0; key < 1000; ++key) ASSERT_EQ(Find(key), SlotIndex::kNone);
+}
+
+TEST_F(SlotIndexTest, NeighboursAreFoundTogether) {
+  for (uint64_t key = 0; key < 500; ++key) Insert(2 * key);
+  const auto of = [this](Slot slot) { return keys_[slot]; };
+  for (uint64_t key = 0; key < 1000; key += 2) {
+    ASSERT_TRUE(SlotIndex::AreNeighbours(key, key + 1));
+    ASSERT_FALSE(SlotIndex::AreNeighbours(key + 1, key + 2));
+    EXPECT_EQ(index_.FindAny({key, key + 1}, of), expected_[key]);
+    EXPECT_EQ(index_.FindAny({key + 1}, of), SlotIndex::kNone);
+    EXPECT_EQ(index_.FindAny({key + 2000, key + 2001}, of), SlotIndex::kNone);
+  }
+}
+
+TEST_F(SlotIndexTest, SpreadOutHasRoomAfterItsNextGrowth) {
+  index_.SpreadOut();
+  for (uint64_t key = 0; key < 5000; ++key) Insert(key);
+  ExpectAllAreFound();
+  for (uint64_t key = 0; key < 5000; key += 3) Erase(key);
+  ExpectAllAreFound();
+}
+
+TEST_F(SlotIndexTest, MoreMayPassABucketThanItCounts) {
+  // Keys whose search begins at the first of 4096 buckets, and goes on alike.
+  constexpr uint64_t kBuckets = 4096, kOthers = kBuckets * 12 / 2;
+  std::vector<uint64_t> colliding;
+  for (uint64_t key = kOthers; colliding.size() < 600; key += 2) {
+    const uint64_t hash = absl::Hash<uint64_t>()(key / SlotIndex::kNeighbours);
+    if (hash % kBuckets == 0 && hash >> 62 == 0) colliding.push_back(key);
+  }
+  for (uint64_t key = 0; key < kOthers; ++key) Insert(key);
+  for (size_t i = 0; i < 500; ++i) Insert(colliding[i]);
+  ExpectAllAreFound();
+  for (size_t i = 0; i < 400; ++i) Erase(colliding[i]);
+  ExpectAllAreFound();
+  for (size_t i = 500; i < 600; ++i) EXPECT_EQ(Find(colliding[i]), SlotIndex::kNone);
+  for (size_t i = 500; i < 600; ++i) Insert(colliding[i]);
+  ExpectAllAreFound();
+  while (!expected_.empty()) Erase(expected_.begin()->first);
+  for (const uint64_t key : colliding) EXPECT_EQ(Find(key), SlotIndex::kNone);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // A table: items, how they are picked, when they may come and go.
 //
 // Thread-safe. One mutex guards everything and is held for arithmetic only: no byte is copied, no
-// callback run and no trajectory freed under it. Waiting on the rate limiter is a pair of fair
+// callback run and no chunk freed under it. Waiting on the rate limiter is a pair of fair
 // queues (first come, first served) with deadlines; no thread is parked for an asynchronous call.
 // A callback runs exactly once, in the thread that unblocked it (a caller of any method, or the
 // timer thread), with no lock held; it may call the table.

@@ -58,22 +58,20 @@ class NewKeys {
 class EpisodeRuns {
  public:
   explicit EpisodeRuns(EpisodeCounter* episodes) : episodes_(*episodes) {}
-  ~EpisodeRuns() { Flush(); }
-  // Both live on.
+  // Both live until Flush, which comes last.
   void Replace(const storage::Trajectory* removed, const storage::Trajectory* added) {
     if (removed != removed_ || added != added_) Flush();
     removed_ = removed;
     added_ = added;
     ++items_;
   }
-
- private:
   void Flush() {
     if (items_ == 0) return;
     episodes_.Insert(added_, items_);
     episodes_.Erase(removed_, std::exchange(items_, 0));
   }
 
+ private:
   EpisodeCounter& episodes_;
   const storage::Trajectory* removed_ = nullptr;
   const storage::Trajectory* added_ = nullptr;
@@ -92,6 +90,7 @@ absl::StatusOr<int64_t> TableCore::InsertMany(absl::Span<Item> items, absl::Time
     // Then nothing below is short of memory half-way.
     slots_.reserve(items.size());
     priorities_.reserve(items.size());
+    episodes_.Reserve(items.size());
     if (room <= 0) changes->removed.reserve(changes->removed.size() + items.size());
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("There is no memory left to insert items.");
@@ -155,6 +154,7 @@ absl::StatusOr<int64_t> TableCore::ReplaceMany(absl::Span<Item> items, absl::Tim
     changes->removed.push_back(items_.Replace(slots_[i], std::move(items[i])));
     episodes.Replace(changes->removed.back().get(), added);
   }
+  episodes.Flush();
   slots_.resize(priorities_.size());
   GR_RETURN_IF_ERROR(sampler_->Replace(slots_, priorities_));
   GR_RETURN_IF_ERROR(remover_->Replace(slots_, priorities_));

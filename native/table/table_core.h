@@ -21,7 +21,7 @@
 
 namespace gear_reverb::table {
 
-// Thread-compatible. Nothing waits, and no trajectory is freed, here: see Changes. Whether the
+// Thread-compatible. Nothing waits, and no chunk is freed, here: see Changes. Whether the
 // limiter allows an insert or a draw is for the caller to ask.
 class TableCore {
  public:

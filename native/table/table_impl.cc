@@ -1,6 +1,7 @@
 #include "native/table/table_impl.h"
 
 #include <algorithm>
+#include <new>
 
 #include "absl/time/clock.h"
 #include "native/base/log.h"
@@ -21,16 +22,23 @@ base::SteadyTime After(base::SteadyTime time, base::SteadyTime::duration wait) {
   return wait > base::kNever - time ? base::kNever : time + wait;
 }
 
-// In groups, whose cache misses overlap: an item of a row refers to others' memory.
-void Settle(absl::Span<SampledItem> samples) {
+// In groups, whose cache misses overlap: an item of a row refers to others' memory. Without memory
+// the samples, which are counted, become an error.
+void Settle(absl::StatusOr<std::vector<SampledItem>>& samples) {
   constexpr size_t kGroup = 32;
-  for (; !samples.empty(); samples.remove_prefix(std::min(kGroup, samples.size()))) {
-    const auto group = samples.subspan(0, kGroup);
-    for (const SampledItem& sample : group) {
-      if (sample.item.row != 0)
+  if (!samples.ok()) return;
+  try {
+    for (auto rest = absl::MakeSpan(*samples); !rest.empty();) {
+      const auto group = rest.first(std::min(kGroup, rest.size()));
+      for (const SampledItem& sample : group) {
+        if (sample.item.row == 0) continue;
         base::Prefetch(sample.item.trajectory->columns[0].slices[0].chunk.get());
+      }
+      for (SampledItem& sample : group) sample.item.Settle();
+      rest.remove_prefix(group.size());
     }
-    for (SampledItem& sample : group) sample.item.Settle();
+  } catch (const std::bad_alloc&) {
+    samples = absl::ResourceExhaustedError("There is no memory left for what was drawn.");
   }
 }
 
@@ -50,7 +58,7 @@ void Table::Impl::Run(AfterLock& after) {
   }
   for (auto& [call, status] : after.inserts) std::move(call.done)(std::move(status));
   for (auto& [call, samples] : after.samples) {
-    if (samples.ok()) Settle(absl::MakeSpan(*samples));
+    Settle(samples);
     std::move(call.done)(std::move(samples));
   }
   for (const std::string& line : after.log) base::Log(base::LogLevel::kWarning, line);

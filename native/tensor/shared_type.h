@@ -21,6 +21,8 @@ class SharedType {
     if (parts_ == nullptr) return {};
     return {parts_->axes(), parts_->num_axes};
   }
+  // Then both are the same; the opposite does not hold.
+  bool IsSharedWith(const SharedType& other) const { return parts_ == other.parts_; }
 
  private:
   // Followed by the axes.
