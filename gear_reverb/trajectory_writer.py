@@ -196,10 +196,11 @@ class TrajectoryWriter:
             for leaf in row
         ]
         present = [array for array in stacked if array is not None]
-        present_paths = [
-            path for path, array in zip(self._columns.paths, stacked) if array is not None
-        ]
-        _insert_batch.check_stacked(present_paths, present, "steps")
+        _insert_batch.check_stacked(
+            lambda: [p for p, array in zip(self._columns.paths, stacked) if array is not None],
+            present,
+            "steps",
+        )
         if len(row) != self._width or not self._has_appended:
             self._add_columns()
         size, kept = len(present[0]), self._log.capacity

@@ -15,7 +15,8 @@ constexpr size_t kSmallestString = size_t{32} << 10, kSmallestNonTemporal = size
 
 #if defined(__x86_64__)
 
-constexpr size_t kLine = 64;
+// What fetches memory ahead stops at the end of a page, so several pages are read side by side.
+constexpr size_t kLine = 64, kPage = 4096, kPagesAtOnce = 4;
 
 bool HasFastStrings() {
   unsigned eax, ebx, ecx, edx;
@@ -26,31 +27,44 @@ void CopyString(std::byte* to, const std::byte* from, size_t bytes) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-// Both copy `lines` lines; `to` is aligned, `from` need not be.
-__attribute__((target("avx2"))) void StreamAvx2(std::byte* to, const std::byte* from,
-                                                size_t lines) {
+// Both copy the first `lines` lines of each of `pages` pages that follow each other; `to` is
+// aligned, `from` need not be.
+__attribute__((target("avx2"))) void StreamAvx2(std::byte* to, const std::byte* from, size_t lines,
+                                                size_t pages) {
   for (; lines > 0; --lines, to += kLine, from += kLine) {
-    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to), low);
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + 32), high);
+    for (size_t page = 0; page < pages * kPage; page += kPage) {
+      const auto* source = reinterpret_cast<const __m256i*>(from + page);
+      const __m256i low = _mm256_loadu_si256(source), high = _mm256_loadu_si256(source + 1);
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + page), low);
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to + page) + 1, high);
+    }
   }
 }
 
 __attribute__((target("avx512f"))) void StreamAvx512(std::byte* to, const std::byte* from,
-                                                     size_t lines) {
+                                                     size_t lines, size_t pages) {
   for (; lines > 0; --lines, to += kLine, from += kLine) {
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
+    for (size_t page = 0; page < pages * kPage; page += kPage) {
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + page), _mm512_loadu_si512(from + page));
+    }
   }
 }
 
 void CopyNonTemporal(std::byte* to, const std::byte* from, size_t bytes) {
-  static const auto stream_lines = __builtin_cpu_supports("avx512f") ? StreamAvx512 : StreamAvx2;
-  const size_t head = -reinterpret_cast<uintptr_t>(to) % kLine;
-  std::memcpy(to, from, head);
-  const size_t body = (bytes - head) / kLine * kLine;
-  stream_lines(to + head, from + head, body / kLine);
-  std::memcpy(to + head + body, from + head + body, bytes - head - body);
+  static const auto stream = __builtin_cpu_supports("avx512f") ? StreamAvx512 : StreamAvx2;
+  const auto copy = [&](size_t part, auto by) {
+    by(part);
+    to += part;
+    from += part;
+    bytes -= part;
+  };
+  const auto plainly = [&](size_t part) { std::memcpy(to, from, part); };
+  copy(-reinterpret_cast<uintptr_t>(to) % kLine, plainly);
+  while (bytes >= kPagesAtOnce * kPage) {
+    copy(kPagesAtOnce * kPage, [&](size_t) { stream(to, from, kPage / kLine, kPagesAtOnce); });
+  }
+  copy(bytes / kLine * kLine, [&](size_t part) { stream(to, from, part / kLine, 1); });
+  copy(bytes, plainly);
 }
 
 #endif

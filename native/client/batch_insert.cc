@@ -1,14 +1,15 @@
 #include "native/client/batch_insert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "native/base/finite.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
 #include "native/client/row_copier.h"
 #include "native/service/replay_service.h"
 #include "native/writer/item_sender.h"
-#include "native/writer/pending_items.h"
 #include "native/writer/signature_check.h"
 
 namespace gear_reverb::client {
@@ -28,6 +29,14 @@ constexpr int64_t kMaxInFlightBytes = int64_t{64} << 20;
 absl::Status Expired(int64_t confirmed, int64_t size) {
   return absl::DeadlineExceededError(absl::StrCat(table::kRateLimiterTimeout, " ", confirmed,
                                                   " of ", size, " items were confirmed."));
+}
+
+absl::Status CheckFinite(absl::Span<const double> priorities) {
+  const auto bad = std::find_if(priorities.begin(), priorities.end(),
+                                [](double priority) { return !std::isfinite(priority); });
+  if (bad == priorities.end()) return absl::OkStatus();
+  return base::InvalidArgument("priorities[", bad - priorities.begin(), "] is ", *bad,
+                               ": priorities must be finite");
 }
 
 absl::Status CheckSignature(const std::string& table, const tensor::Signature* signature,
@@ -190,10 +199,11 @@ absl::Status InsertBatch(const std::shared_ptr<Client>& client, const std::strin
     return base::InvalidArgument(size, " items came with ", keys.size(), " keys and ",
                                  priorities.size(), " priorities.");
   }
-  for (const double priority : priorities) GR_RETURN_IF_ERROR(writer::CheckPriority(priority));
+  const bool plain = base::AreFiniteNotNegative(priorities);
+  if (!plain) GR_RETURN_IF_ERROR(CheckFinite(priorities));
   GR_ASSIGN_OR_RETURN(const auto connection, client->GetConnection(deadline));
   GR_ASSIGN_OR_RETURN(const auto signature, client->GetSignature(table, deadline));
-  if (!client->TakesNegative(table)) {
+  if (!plain && !client->TakesNegative(table)) {
     const auto negative =
         std::find_if(priorities.begin(), priorities.end(), [](double p) { return p < 0; });
     if (negative != priorities.end()) {

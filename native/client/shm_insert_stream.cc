@@ -13,6 +13,7 @@
 #include "native/client/shm_streams.h"
 #include "native/shm/handshake.h"
 #include "native/shm/insert_records.h"
+#include "native/shm/key_runs.h"
 #include "native/shm/ring.h"
 
 namespace gear_reverb::client {
@@ -146,6 +147,7 @@ class ShmInsertStream final : public writer::InsertStream {
       socket_.Shutdown();  // The thread reports the failure.
       return absl::OkStatus();
     }
+    ++unconfirmed_;
     sent_chunks_.clear();
     sent_chunks_.insert(keep_chunk_keys.begin(), keep_chunk_keys.end());
     WriteLocked();
@@ -208,10 +210,14 @@ class ShmInsertStream final : public writer::InsertStream {
         return absl::OkStatus();
       }
       case shm::MessageType::kConfirmed: {
-        if (frame.body.size() % sizeof(uint64_t) != 0) break;
-        std::vector<uint64_t> keys(frame.body.size() / sizeof(uint64_t));
-        std::memcpy(keys.data(), frame.body.data(), frame.body.size());
-        events_.on_confirmed(keys);
+        absl::StatusOr<std::vector<uint64_t>> keys;
+        {
+          base::MutexLock lock(&mutex_);
+          keys = shm::DecodeKeyRuns(frame.body, unconfirmed_);
+          if (keys.ok()) unconfirmed_ -= keys->size();
+        }
+        if (!keys.ok()) return base::Internal("The server confirmed: ", keys.status().message());
+        events_.on_confirmed(*keys);
         return absl::OkStatus();
       }
       default: break;
@@ -227,7 +233,8 @@ class ShmInsertStream final : public writer::InsertStream {
   RingWriter ring_ ABSL_GUARDED_BY(mutex_);
   // What the server holds once it has read everything that was written.
   absl::flat_hash_set<uint64_t> sent_chunks_ ABSL_GUARDED_BY(mutex_);
-  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // Of this side.
+  uint64_t unconfirmed_ ABSL_GUARDED_BY(mutex_) = 0;  // Items.
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);      // Of this side.
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

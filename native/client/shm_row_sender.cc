@@ -12,9 +12,9 @@
 #include "native/base/timer.h"
 #include "native/client/fork_guard.h"
 #include "native/client/shm_limits.h"
-#include "native/shm/encoding.h"
 #include "native/shm/handshake.h"
 #include "native/shm/insert_records.h"
+#include "native/shm/key_runs.h"
 
 namespace gear_reverb::client {
 namespace {
@@ -136,28 +136,27 @@ absl::Status ShmRowSender::OnMessages() {
 }
 
 absl::Status ShmRowSender::OnConfirmed(absl::string_view body) {
-  shm::Decoder decoder(body);
-  while (decoder.ok() && !decoder.done()) GR_RETURN_IF_ERROR(Confirm(decoder.Get<uint64_t>()));
-  return decoder.ok() ? absl::OkStatus() : base::Internal("The server sent a malformed message.");
+  const auto keys = shm::DecodeKeyRuns(body, keys_.size() - confirmed_->count);
+  if (!keys.ok()) return base::Internal("The server confirmed: ", keys.status().message());
+  std::vector<bool>& done = confirmed_->rows;
+  for (const uint64_t key : *keys) {
+    const size_t row = next_ < keys_.size() && keys_[next_] == key ? next_ : RowOf(key);
+    if (row == keys_.size() || done[row]) {
+      return base::Internal("The server confirmed another item than was sent.");
+    }
+    done[row] = true;
+    ++confirmed_->count;
+    while (next_ < keys_.size() && done[next_]) ++next_;
+  }
+  return absl::OkStatus();
 }
 
-absl::Status ShmRowSender::Confirm(uint64_t key) {
-  std::vector<bool>& done = confirmed_->rows;
-  size_t row = next_;
-  if (row == keys_.size() || keys_[row] != key) {
-    if (row_of_.empty()) {
-      for (size_t i = 0; i < keys_.size(); ++i) row_of_[keys_[i]] = i;
-    }
-    const auto found = row_of_.find(key);
-    row = found == row_of_.end() ? keys_.size() : found->second;
+size_t ShmRowSender::RowOf(uint64_t key) {
+  if (row_of_.empty()) {
+    for (size_t i = 0; i < keys_.size(); ++i) row_of_[keys_[i]] = i;
   }
-  if (row == keys_.size() || done[row]) {
-    return base::Internal("The server confirmed another item than was sent.");
-  }
-  done[row] = true;
-  ++confirmed_->count;
-  while (next_ < keys_.size() && done[next_]) ++next_;
-  return absl::OkStatus();
+  const auto found = row_of_.find(key);
+  return found == row_of_.end() ? keys_.size() : found->second;
 }
 
 }  // namespace gear_reverb::client

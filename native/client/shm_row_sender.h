@@ -42,7 +42,7 @@ class ShmRowSender {
   absl::Status WaitForMessage();
   absl::Status OnMessages();
   absl::Status OnConfirmed(absl::string_view body);
-  absl::Status Confirm(uint64_t key);
+  size_t RowOf(uint64_t key);  // Their number for an unknown one.
 
   const std::unique_ptr<shm::RingProducer> ring_;
   const shm::Socket socket_;

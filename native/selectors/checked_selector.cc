@@ -4,6 +4,7 @@
 #include <cmath>
 #include <new>
 
+#include "native/base/finite.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::selectors {
@@ -15,8 +16,9 @@ absl::Status CheckPriorities(absl::Span<const Slot> slots, absl::Span<const doub
     return base::InvalidArgument("Got ", slots.size(), " slots but ", priorities.size(),
                                  " priorities.");
   }
+  if (base::AreFiniteNotNegative(priorities)) return absl::OkStatus();
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (std::isfinite(priorities[i]) && priorities[i] >= 0) continue;
+    if (base::IsFiniteNotNegative(priorities[i])) continue;
     const bool takes_negative = TakesNegative(selector.options());
     if (!std::isfinite(priorities[i]) || !takes_negative) {
       return base::InvalidArgument("Priority must be finite",

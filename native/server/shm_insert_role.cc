@@ -1,5 +1,6 @@
 // An insert stream over a ring: chunks and items in, keys of inserted items out.
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "native/server/shm_session.h"
 #include "native/service/insert_session.h"
 #include "native/shm/insert_records.h"
+#include "native/shm/key_runs.h"
 #include "native/shm/ring.h"
 
 namespace gear_reverb::server {
@@ -29,8 +31,11 @@ constexpr size_t kPublishBytes = size_t{256} << 10;
 // many are on their way, and their writer waits for the last one only.
 constexpr auto kConfirmEvery = std::chrono::microseconds(50);
 constexpr auto kConfirmRowsEvery = std::chrono::microseconds(500);
-// How long to look out for more before going to sleep.
+// How long to look out for more before going to sleep: a share of how long there was something to
+// do, since who sends much at a time does so again; within these limits.
 constexpr auto kPollFor = std::chrono::microseconds(50);
+constexpr auto kMostPollFor = std::chrono::microseconds(500);
+constexpr int kPollShare = 10;
 
 class InsertRole final : public ShmRole {
  public:
@@ -54,11 +59,11 @@ class InsertRole final : public ShmRole {
     absl::StatusOr<bool> more = Drain();
     if (absl::Status inserted = InsertAll(); !inserted.ok() && more.ok()) more = inserted;
     bool over, resume;
-    std::vector<uint64_t> confirmed;
+    shm::KeyRuns confirmed;
     {
       base::MutexLock lock(&mutex_);
       working_ = false;
-      confirmed.swap(confirmed_);
+      confirmed = std::exchange(confirmed_, {});
       over = closing_ && pending_items_ == 0;
       resume = TakeResume();
     }
@@ -76,13 +81,14 @@ class InsertRole final : public ShmRole {
       if (session_.ended() || session_.congested() || Full()) return false;
       GR_ASSIGN_OR_RETURN(const size_t readable, ring_->Readable());
       if (readable > 0) {
+        if (!busy_since_.has_value()) busy_since_ = base::SteadyNow();
         GR_RETURN_IF_ERROR(Consume(readable));
         turn += readable;
         continue;
       }
       GR_RETURN_IF_ERROR(InsertAll());
       ConfirmIfDue();
-      if (turn > 0 && Poll()) continue;
+      if (Poll()) continue;
       if (ring_->Sleep()) return false;
     }
     return true;
@@ -98,7 +104,7 @@ class InsertRole final : public ShmRole {
         size_t consumed;
         GR_ASSIGN_OR_RETURN(
             const RecordReader::Event event,
-            records_.Step(ring_->data(), std::min(readable, kPublishBytes) - part, &consumed));
+            records_.Step(ring_->data(), std::min(readable - part, kPublishBytes), &consumed));
         ring_->Advance(consumed);
         part += consumed;
         if (event == RecordReader::Event::kItem || event == RecordReader::Event::kRows) {
@@ -164,7 +170,7 @@ class InsertRole final : public ShmRole {
       const int64_t done = rows_table_->InsertAtOnce(absl::MakeSpan(rows_), &status);
       {
         base::MutexLock lock(&mutex_);
-        for (int64_t i = 0; i < done; ++i) confirmed_.push_back(rows_[i].key);
+        for (int64_t i = 0; i < done; ++i) confirmed_.Add(rows_[i].key);
       }
       if (status.ok()) {
         for (size_t i = done; i < rows_.size(); ++i) Add(rows_table_, std::move(rows_[i]));
@@ -197,14 +203,14 @@ class InsertRole final : public ShmRole {
 
   void OnItemDone(uint64_t key, absl::Status status) {
     if (!status.ok()) return session_.End(inserts_.service().Explain(std::move(status)));
-    std::vector<uint64_t> confirmed;
+    shm::KeyRuns confirmed;
     bool over, resume;
     {
       base::MutexLock lock(&mutex_);
       --pending_items_;
-      confirmed_.push_back(key);
+      confirmed_.Add(key);
       if (working_) return;  // Work sends it.
-      confirmed.swap(confirmed_);
+      confirmed = std::exchange(confirmed_, {});
       over = closing_ && pending_items_ == 0;
       resume = TakeResume();
     }
@@ -213,20 +219,17 @@ class InsertRole final : public ShmRole {
     if (resume) session_.Schedule();
   }
 
-  void Confirm(absl::Span<const uint64_t> keys) {
-    if (keys.empty()) return;
-    session_.Send(shm::MakeFrame(
-        shm::MessageType::kConfirmed,
-        {reinterpret_cast<const char*>(keys.data()), keys.size() * sizeof(uint64_t)}));
+  void Confirm(const shm::KeyRuns& keys) {
+    if (!keys.empty()) session_.Send(shm::MakeFrame(shm::MessageType::kConfirmed, keys.body()));
   }
 
   void ConfirmIfDue(base::SteadyTime::duration every = kConfirmEvery) {
     const auto now = base::SteadyNow();
     if (now - last_confirmed_ < every) return;
-    std::vector<uint64_t> confirmed;
+    shm::KeyRuns confirmed;
     {
       base::MutexLock lock(&mutex_);
-      confirmed.swap(confirmed_);
+      confirmed = std::exchange(confirmed_, {});
     }
     if (confirmed.empty()) return;
     last_confirmed_ = now;
@@ -235,8 +238,10 @@ class InsertRole final : public ShmRole {
 
   // Looks out for more for a while, if a thread can be spared; whether there is.
   bool Poll() {
-    if (!session_.MayPoll()) return false;
-    const auto until = base::SteadyNow() + kPollFor;
+    if (!busy_since_.has_value() || !session_.MayPoll()) return false;
+    const base::SteadyTime now = base::SteadyNow();
+    const base::SteadyTime::duration worth = (now - *std::exchange(busy_since_, {})) / kPollShare;
+    const auto until = now + std::clamp<base::SteadyTime::duration>(worth, kPollFor, kMostPollFor);
     bool found = false;
     while (!found && base::SteadyNow() < until) {
       for (int i = 0; i < 32; ++i) base::Pause();
@@ -270,11 +275,12 @@ class InsertRole final : public ShmRole {
   std::shared_ptr<table::Table> rows_table_;
   int64_t row_bytes_ = 0;
   base::SteadyTime last_confirmed_{};
-  bool closed_ = false;  // The last record was read.
+  std::optional<base::SteadyTime> busy_since_;  // There was something to read ever since.
+  bool closed_ = false;                         // The last record was read.
 
   base::Mutex mutex_;
   int pending_items_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<uint64_t> confirmed_ ABSL_GUARDED_BY(mutex_);
+  shm::KeyRuns confirmed_ ABSL_GUARDED_BY(mutex_);
   bool working_ ABSL_GUARDED_BY(mutex_) = false;
   bool full_ ABSL_GUARDED_BY(mutex_) = false;     // Reading was given up for pending items.
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;  // Ends with the last confirmation.

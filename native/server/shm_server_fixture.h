@@ -17,6 +17,7 @@
 #include "native/shm/frames.h"
 #include "native/shm/handshake.h"
 #include "native/shm/insert_records.h"
+#include "native/shm/key_runs.h"
 #include "native/shm/ring.h"
 
 namespace gear_reverb::server {
@@ -139,14 +140,16 @@ class ShmServerTest : public ::testing::Test {
     return ChunkBytes(*chunk) + ItemBytes(key, chunk);
   }
 
-  // Items `first`, `first` + 1, … of one step each, their keys as their values, and one chunk.
+  // Items of one step each, with the values `first`, `first` + 1, …, of one chunk. Their keys begin
+  // with `first` too, and are `apart`.
   static std::string RowsBytes(uint64_t chunk_key, uint64_t first, int64_t count,
-                               const std::string& table = "t", double priority = 1) {
+                               const std::string& table = "t", double priority = 1,
+                               uint64_t apart = 1) {
     std::vector<int32_t> values(count);
     std::vector<uint64_t> keys(count);
     for (int64_t i = 0; i < count; ++i) {
       values[i] = static_cast<int32_t>(first + i);
-      keys[i] = first + i;
+      keys[i] = first + i * apart;
     }
     const tensor::TensorView column{
         tensor::DType::kInt32,
@@ -191,7 +194,12 @@ class ShmServerTest : public ::testing::Test {
       while (confirmed < n) {
         const Peer::Message message = peer.Next(MessageType::kConfirmed);
         if (message.type == MessageType::kEnd) break;
-        confirmed += message.body.size() / sizeof(uint64_t);
+        const auto keys = shm::DecodeKeyRuns(message.body, 1 << 20);
+        if (!keys.ok()) {
+          ADD_FAILURE() << keys.status();
+          break;
+        }
+        confirmed += keys->size();
       }
       return confirmed;
     }

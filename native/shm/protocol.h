@@ -11,7 +11,7 @@ namespace gear_reverb::shm {
 static_assert(std::endian::native == std::endian::little, "the encodings are little-endian");
 
 inline constexpr uint64_t kMagic = 0x3142565245523147;
-inline constexpr uint32_t kVersion = 2;
+inline constexpr uint32_t kVersion = 3;
 
 // What a connection is for.
 enum class Role : uint32_t { kInsert = 1, kControl = 2 };
@@ -22,7 +22,7 @@ enum class MessageType : uint32_t {
   kEnd = 3,       // Server, last: a status.
   kDoorbell = 4,  // Either: look at the ring. Empty.
 
-  kConfirmed = 5,  // Server: keys of inserted items.
+  kConfirmed = 5,  // Server: runs of keys of inserted items.
 
   kDraw = 6,      // Client: a request for samples. kDrawn or kFailed answer it.
   kDrawn = 7,     // Server: items, as places in segments; a lease.

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "absl/time/clock.h"
+#include "native/base/finite.h"
 #include "native/base/log.h"
 #include "native/base/prefetch.h"
 #include "native/base/status.h"
@@ -100,6 +101,7 @@ std::vector<Table::WaitId> Table::Impl::InsertBatch(std::vector<Insertion> batch
 int64_t Table::Impl::InsertAtOnce(absl::Span<Item> items, absl::Status* status) {
   *status = absl::OkStatus();
   for (const Item& item : items) {
+    if (base::IsFiniteNotNegative(item.priority)) continue;
     *status = core_->CheckPriority(item.key, item.priority);
     if (!status->ok()) return 0;
   }
