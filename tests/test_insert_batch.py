@@ -156,8 +156,9 @@ def test_data_that_do_not_fit_are_refused_whole(connect, data, message):
     [
         (np.ones(3), r"shape \(3,\), but there are 4"),
         (np.ones((4, 1)), "shape"),
-        ([1, 2, float("nan"), 4], r"priorities\[2\]"),
-        (float("inf"), "finite"),
+        ([1, -2, float("nan"), 4], r"priorities\[2\] is nan: priorities must be finite"),
+        ([1, 2, 3, float("-inf")], r"priorities\[3\] is -inf: priorities must be finite"),
+        (float("inf"), r"priorities\[0\] is inf: priorities must be finite"),
     ],
 )
 def test_priorities_that_do_not_fit_are_refused_whole(connect, priorities, message):

@@ -27,8 +27,8 @@ void CopyString(std::byte* to, const std::byte* from, size_t bytes) {
   asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
 }
 
-// Both copy the first `lines` lines of each of `pages` pages that follow each other; `to` is
-// aligned, `from` need not be.
+// Both copy the first `lines` lines of each of `pages` stretches of a page's length, which follow
+// each other; a single one may be longer. `to` is aligned, `from` need not be.
 __attribute__((target("avx2"))) void StreamAvx2(std::byte* to, const std::byte* from, size_t lines,
                                                 size_t pages) {
   for (; lines > 0; --lines, to += kLine, from += kLine) {

@@ -25,7 +25,7 @@ constexpr size_t kRowsAtOnce = 256;
 constexpr int64_t kRowBytesAtOnce = 256 << 10;
 // After so many bytes another session has its turn.
 constexpr size_t kTurnBytes = size_t{4} << 20;
-// Room is given back to the writer after so many bytes.
+// Room is given back to the writer after so many bytes at least.
 constexpr size_t kPublishBytes = size_t{256} << 10;
 // A confirmation is sent at once if the last was so long ago; else it waits for company. Of rows
 // many are on their way, and their writer waits for the last one only.
@@ -78,7 +78,10 @@ class InsertRole final : public ShmRole {
   absl::StatusOr<bool> Drain() {
     size_t turn = 0;
     while (turn < kTurnBytes) {
-      if (session_.ended() || session_.congested() || Full()) return false;
+      if (session_.ended() || session_.congested() || Full()) {
+        busy_since_.reset();
+        return false;
+      }
       GR_ASSIGN_OR_RETURN(const size_t readable, ring_->Readable());
       if (readable > 0) {
         if (!busy_since_.has_value()) busy_since_ = base::SteadyNow();
@@ -88,7 +91,7 @@ class InsertRole final : public ShmRole {
       }
       GR_RETURN_IF_ERROR(InsertAll());
       ConfirmIfDue();
-      if (Poll()) continue;
+      if (!closed_ && Poll()) continue;
       if (ring_->Sleep()) return false;
     }
     return true;
@@ -238,13 +241,15 @@ class InsertRole final : public ShmRole {
 
   // Looks out for more for a while, if a thread can be spared; whether there is.
   bool Poll() {
-    if (!busy_since_.has_value() || !session_.MayPoll()) return false;
+    const auto since = std::exchange(busy_since_, {});
+    if (!since.has_value() || !session_.MayPoll()) return false;
     const base::SteadyTime now = base::SteadyNow();
-    const base::SteadyTime::duration worth = (now - *std::exchange(busy_since_, {})) / kPollShare;
+    const base::SteadyTime::duration worth = (now - *since) / kPollShare;
     const auto until = now + std::clamp<base::SteadyTime::duration>(worth, kPollFor, kMostPollFor);
     bool found = false;
     while (!found && base::SteadyNow() < until) {
       for (int i = 0; i < 32; ++i) base::Pause();
+      ConfirmIfDue();  // The writer may wait for it.
       const absl::StatusOr<size_t> readable = ring_->Readable();
       found = !readable.ok() || *readable > 0;
     }

@@ -23,6 +23,9 @@ TEST(HandshakeTest, TellsWhoBelongs) {
   flipped.back() ^= 1;
   EXPECT_TRUE(absl::IsPermissionDenied(check(flipped, token).status()));
   EXPECT_FALSE(check(MakeHello(static_cast<Role>(9), token), token).ok());
+  std::string older = MakeHello(Role::kControl, token);
+  older[sizeof(FrameHeader) + sizeof(kMagic)] = static_cast<char>(kVersion - 1);
+  EXPECT_FALSE(check(older, token).ok());
   EXPECT_FALSE(check(MakeFrame(MessageType::kDraw, "x"), token).ok());
 }
 

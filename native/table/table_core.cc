@@ -5,14 +5,12 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "native/base/finite.h"
 #include "native/base/prefetch.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::table {
 
 absl::Status TableCore::CheckPriority(uint64_t key, double priority) const {
-  if (base::IsFiniteNotNegative(priority)) return absl::OkStatus();
   const char* const problem = std::isnan(priority)               ? "Priority must not be NaN."
                               : !std::isfinite(priority)         ? "Priority must be finite."
                               : priority < 0 && !takes_negative_ ? "Priority must not be negative."
