@@ -11,10 +11,8 @@
 #include "native/base/interrupt.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
-#include "native/batch/join.h"
 #include "native/client/fork_guard.h"
 #include "native/client/resident_batches.h"
-#include "native/service/replay_service.h"
 
 namespace gear_reverb::client {
 namespace {
@@ -38,38 +36,23 @@ absl::Status TooLarge(const BatchRequest& request) {
                                request.max_bytes, ").");
 }
 
-// How many of the first `n` items have no more than `*bytes`, which they are taken off; but
-// `at_least` so many.
-size_t FirstOfBytes(const batch::DrawnBatch& batch, size_t n, size_t at_least, size_t* bytes) {
-  for (size_t item = 0; item < n; ++item) {
-    size_t needed = 0;
-    for (const batch::DrawnColumn& column : batch.columns) {
-      const size_t begin = item == 0 ? 0 : column.piece_ends[item - 1];
-      for (size_t i = begin; i < column.piece_ends[item]; ++i) needed += column.pieces[i].bytes;
-    }
-    if (needed > *bytes && item >= at_least) return item;
-    *bytes -= std::min(needed, *bytes);
-  }
-  return n;
-}
-
 }  // namespace
 
 BatchCollector::BatchCollector(ConnectionSource source, CollectorOptions options)
     : source_(std::move(source)),
       options_(std::move(options)),
-      buffers_(batch::BufferPool::Create(options_.kept_buffers)) {}
+      gatherer_({options_.table, options_.kept_buffers, options_.device, options_.casts}) {}
 
 BatchCollector::~BatchCollector() {
   if (!CheckNotForked().ok()) {
     // Their threads are the parent's: ending them would wait for them.
     (void)stream_.release();
-    (void)gathers_.release();
+    gatherer_.Abandon();
     (void)resident_.release();
     return;
   }
   if (stream_ != nullptr) unused_ += stream_->End();
-  unused_ += num_pending_;
+  unused_ += pending_.size();
   ReportUnused();
 }
 
@@ -83,7 +66,7 @@ void BatchCollector::ReportUnused() {
 absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl::Time deadline,
                                               bool another) {
   GR_RETURN_IF_ERROR(CheckNotForked());
-  const int64_t drawn_before = drawn_ - num_pending_;
+  const int64_t drawn_before = drawn_ - pending_.size();
   absl::Status thrown;
   try {
     if (options_.draws_on_device && why_host_draws_.empty()) {
@@ -98,8 +81,7 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
     thrown = base::Internal(error.what());
   }
   unused_ += drawn_ - drawn_before;  // All that is pending, or was taken of it.
-  num_pending_ = 0;
-  pending_.clear();
+  pending_.Clear();
   if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
   return thrown;
 }
@@ -110,24 +92,23 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawAndGather(const BatchRequest& reque
     if (absl::IsInvalidArgument(filled)) ReportUnused();
     return filled;
   }
-  if (num_pending_ == 0) return absl::OutOfRangeError("The sequence of batches is over.");
+  if (pending_.size() == 0) return absl::OutOfRangeError("The sequence of batches is over.");
   const bool again = std::exchange(again_, false);
   if (!again) EndBatch();
-  const int64_t pending = num_pending_;
-  absl::StatusOr<batch::DrawnBatch> drawn = Take(request);
+  const int64_t pending = pending_.size();
+  absl::StatusOr<batch::DrawnBatch> drawn = pending_.Take(request.size, request.block_bytes);
   if (!again) DrawAhead(std::max(options_.ahead, another ? request.size : 0));
   if (!drawn.ok()) {
-    unused_ += pending - num_pending_;
+    unused_ += pending - pending_.size();
     ReportUnused();
     return drawn.status();
   }
-  absl::StatusOr<BatchPtr> batch = Gather(*drawn, request);
+  absl::StatusOr<BatchPtr> batch = gatherer_.Gather(*drawn, request, connection_);
   if (absl::IsResourceExhausted(batch.status())) {
     again_ = true;
-    num_pending_ = pending;
-    pending_.push_front(*std::move(drawn));
+    pending_.PutBack(*std::move(drawn));
   } else if (!batch.ok()) {
-    unused_ += pending - num_pending_;
+    unused_ += pending - pending_.size();
     ReportUnused();
   }
   return batch;
@@ -144,7 +125,7 @@ int64_t BatchCollector::Room() const {
 }
 
 void BatchCollector::DrawAhead(int64_t n) {
-  n = std::min(n - num_pending_, Room());
+  n = std::min(n - pending_.size(), Room());
   // An error is one of the next call.
   if (n > 0 && stream_ != nullptr && SeedStream().ok()) stream_->DrawAhead(n);
 }
@@ -161,24 +142,26 @@ absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadli
   bool lingers = false;
   size_t bytes = 0, counted = 0;  // Of the first groups of `pending_`.
   int64_t looked_at = 0;          // For an interrupt.
-  while (num_pending_ < request.size && !ended_ && failed_.ok()) {
-    if (!request.block_bytes.has_value() && num_pending_ > 0) {
-      for (; counted < pending_.size(); ++counted) bytes += BytesOf(pending_[counted]);
-      item_bytes_ = std::max<size_t>(bytes / num_pending_, 1);
+  while (pending_.size() < request.size && !ended_ && failed_.ok()) {
+    if (!request.block_bytes.has_value() && pending_.size() > 0) {
+      for (; counted < pending_.groups().size(); ++counted) {
+        bytes += BytesOf(pending_.groups()[counted]);
+      }
+      item_bytes_ = std::max<size_t>(bytes / pending_.size(), 1);
       if (bytes > request.max_bytes) {
         RefusePending();
         return TooLarge(request);
       }
-      if (num_pending_ >= looked_at + kMostAtOnce) {
-        looked_at = num_pending_;
+      if (pending_.size() >= looked_at + kMostAtOnce) {
+        looked_at = pending_.size();
         const base::InterruptHook hook = base::interrupt_hook.load();
         if (hook != nullptr && hook()) return absl::CancelledError("Interrupted.");
       }
     }
-    if (request.block_bytes.has_value() && num_pending_ > 0 && !std::exchange(lingers, true)) {
+    if (request.block_bytes.has_value() && pending_.size() > 0 && !std::exchange(lingers, true)) {
       deadline = std::min(deadline, absl::Now() + kLinger);
     }
-    int64_t missing = std::min(request.size - num_pending_, kMostAtOnce);
+    int64_t missing = std::min(request.size - pending_.size(), kMostAtOnce);
     if (!request.block_bytes.has_value()) {
       const size_t fit =
           item_bytes_ == 0 ? kAtFirst : (request.max_bytes - bytes) / item_bytes_ + 1;
@@ -191,41 +174,11 @@ absl::Status BatchCollector::Fill(const BatchRequest& request, absl::Time deadli
     if (!absl::IsDeadlineExceeded(status) && !absl::IsUnavailable(status)) failed_ = status;
     break;
   }
-  return num_pending_ > 0 ? absl::OkStatus() : std::exchange(failed_, absl::OkStatus());
-}
-
-absl::StatusOr<batch::DrawnBatch> BatchCollector::Take(const BatchRequest& request) {
-  std::vector<batch::DrawnBatch> parts;
-  auto room = static_cast<size_t>(std::min(request.size, num_pending_));
-  size_t bytes = request.block_bytes.value_or(0);
-  while (room > 0) {
-    const batch::DrawnBatch& next = pending_.front();
-    size_t n = std::min(room, next.size());
-    if (request.block_bytes.has_value()) {
-      if (!parts.empty() && !batch::CheckAlike(parts[0], next).ok()) break;
-      n = FirstOfBytes(next, n, /*at_least=*/parts.empty() ? 1 : 0, &bytes);
-      if (n == 0) break;
-    }
-    room = n < next.size() ? 0 : room - n;
-    parts.push_back(TakeFront(n));
-  }
-  return batch::Join(std::move(parts));
-}
-
-batch::DrawnBatch BatchCollector::TakeFront(size_t n) {
-  num_pending_ -= static_cast<int64_t>(n);
-  batch::DrawnBatch taken = std::move(pending_.front());
-  if (n < taken.size()) {
-    pending_.front() = batch::SplitOff(&taken, n);
-  } else {
-    pending_.pop_front();
-  }
-  return taken;
+  return pending_.size() > 0 ? absl::OkStatus() : std::exchange(failed_, absl::OkStatus());
 }
 
 void BatchCollector::RefusePending() {
-  unused_ += std::exchange(num_pending_, 0);
-  pending_.clear();
+  unused_ += pending_.Clear();
   if (stream_ != nullptr) DropStream();  // More may be on its way.
   EndBatch();
 }
@@ -305,18 +258,16 @@ absl::Status BatchCollector::TryDraw(int64_t n, absl::Time deadline) {
       return status;
     }
     if (options_.seed.has_value()) {  // What is left would not be the start of the next batch.
-      unused_ += std::exchange(num_pending_, 0);
-      pending_.clear();
+      unused_ += pending_.Clear();
     }
     return status;
   }
   retry_.Succeeded();
   for (batch::DrawnBatch& group : *groups) {
     const auto size = static_cast<int64_t>(group.size());
-    num_pending_ += size;
     drawn_ += size;
     drawn_by_stream_ += size;
-    pending_.push_back(std::move(group));
+    pending_.Push(std::move(group));
   }
   ended_ = drawn_ == options_.limits.max_items;
   if (Room() == 0) DropStream();
@@ -355,65 +306,6 @@ void BatchCollector::DropStream() {
   unused_ += dropped->End();
   drawn_by_stream_ = 0;
   seeded_ = false;
-}
-
-absl::StatusOr<BatchPtr> BatchCollector::Gather(batch::DrawnBatch& drawn,
-                                                const BatchRequest& request) {
-  auto batch = std::make_unique<Batch>();
-  GR_ASSIGN_OR_RETURN(batch->layout, batch::Plan(drawn, request.ragged, request.max_bytes));
-  if (options_.device != nullptr) {
-    GR_ASSIGN_OR_RETURN(batch->on_device, GatherOnDevice(drawn, batch->layout, request.max_bytes));
-  } else if (batch->layout.buffer_bytes > 0) {
-    GR_ASSIGN_OR_RETURN(batch->buffer, buffers_->Allocate(batch->layout.buffer_bytes));
-    batch::Collate(drawn, batch->layout, batch->buffer.get());
-  }
-  bool has_strings = false;
-  for (batch::DrawnColumn& column : drawn.columns) {
-    if (column.dtype == tensor::DType::kString) {
-      has_strings = true;
-    } else {
-      column.pieces = {};
-      column.piece_ends = {};
-    }
-  }
-  if (!has_strings) drawn.lease = nullptr;
-  batch->drawn = std::move(drawn);
-  return batch;
-}
-
-absl::StatusOr<OnDevice> BatchCollector::GatherOnDevice(const batch::DrawnBatch& drawn,
-                                                        const batch::BatchLayout& layout,
-                                                        size_t max_bytes) {
-  if (gathers_ == nullptr) {
-    GR_ASSIGN_OR_RETURN(gathers_, options_.device->NewStream(options_.kept_buffers));
-  }
-  if (connection_ != nullptr && connection_ != sources_of_) {
-    std::shared_ptr<device::DeviceTier> tier;
-    if (const auto service = connection_->local_service()) {
-      const auto table = service->FindTable(options_.table);
-      if (table.ok()) tier = options_.device->TierOf(*table);
-    }
-    gathers_->SetSources(connection_->memory(), std::move(tier));
-    sources_of_ = connection_;
-  }
-  device::BatchPlan plan = device::PlanBatch(drawn, layout, options_.casts);
-  size_t bytes = 0;
-  for (const device::OutputArray& column : plan.columns) bytes += column.bytes;
-  if (bytes > max_bytes) {  // The layout was not too large, but its elements have grown.
-    return base::InvalidArgument("A batch of ", drawn.size(), " items needs ", bytes,
-                                 " bytes once cast, which is more than max_bytes (", max_bytes,
-                                 ").");
-  }
-  using Lease = std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>;
-  auto lease = std::make_shared<const Lease>(drawn.lease, std::move(plan.numbers));
-  OnDevice made;
-  GR_ASSIGN_OR_RETURN(
-      made.output, gathers_->Gather(std::move(plan.gather), plan.output_bytes, std::move(lease)));
-  made.columns = std::move(plan.columns);
-  made.sides = std::move(plan.sides);
-  made.lengths_agree = plan.lengths_agree;
-  made.gpu = options_.device->gpu();
-  return made;
 }
 
 }  // namespace gear_reverb::client

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,12 +9,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "native/base/mutex.h"
-#include "native/batch/buffer_pool.h"
-#include "native/batch/collate.h"
+#include "native/client/batch.h"
+#include "native/client/batch_gatherer.h"
 #include "native/client/connection.h"
+#include "native/client/drawn_queue.h"
 #include "native/client/retry.h"
-#include "native/device/batch_plan.h"
-#include "native/device/device.h"
 
 namespace gear_reverb::client {
 
@@ -43,50 +41,6 @@ struct CollectorOptions {
   // limits.
   bool draws_on_device = false;
 };
-
-struct BatchRequest {
-  int64_t size = 0;  // > 0.
-  batch::Ragged ragged = batch::Ragged::kError;
-  // Of the arrays; a batch that is larger is refused before it takes much more memory.
-  size_t max_bytes = 0;
-  // If given, fewer items will do: those that are there soon after the first, are alike, and have
-  // about so many bytes. Otherwise fewer come at the end of a sequence alone.
-  std::optional<size_t> block_bytes;
-};
-
-// What a device made of a batch.
-struct OnDevice {
-  std::shared_ptr<device::Output> output;
-  std::vector<device::OutputArray> columns;
-  std::vector<device::OutputSides> sides;  // See BatchPlan.
-  bool lengths_agree = true;
-  int gpu = -1;  // -1: the CPU.
-
-  // Of a batch that the device has drawn, too.
-  struct Draws {
-    device::OutputArray keys, probabilities, priorities;
-    int64_t size = 0;
-    int64_t table_size = 0;
-    std::shared_ptr<device::DrawBackend> backend;
-  };
-  std::optional<Draws> draws;
-};
-
-// A gathered batch. Of `drawn`, pieces and lease are there only for columns of strings, whose text
-// they hold; of what a device has drawn there is nothing.
-struct Batch {
-  batch::DrawnBatch drawn;
-  batch::BatchLayout layout;
-  std::shared_ptr<std::byte> buffer;  // layout.buffer_bytes bytes; null if that is 0.
-  std::optional<OnDevice> on_device;  // In place of the buffer.
-
-  int64_t size() const {
-    return on_device.has_value() && on_device->draws.has_value()
-               ? on_device->draws->size
-               : static_cast<int64_t>(drawn.size());
-  }
-};
-using BatchPtr = std::unique_ptr<Batch>;
 
 class ResidentBatches;
 
@@ -125,9 +79,6 @@ class BatchCollector {
   absl::Status Draw(int64_t n, absl::Time deadline);
   // One try; UNAVAILABLE and others drop the stream.
   absl::Status TryDraw(int64_t n, absl::Time deadline);
-  // Of `pending_`, which is not empty.
-  absl::StatusOr<batch::DrawnBatch> Take(const BatchRequest& request);
-  batch::DrawnBatch TakeFront(size_t n);
   int64_t Room() const;  // How many more the stream may draw.
   void DrawAhead(int64_t n);
   void EndBatch();  // The next one is another.
@@ -138,29 +89,22 @@ class BatchCollector {
   absl::Status OpenStream(absl::Time deadline);
   absl::Status SeedStream();
   void DropStream();
-  // Leaves `drawn` as it is if it fails.
-  absl::StatusOr<BatchPtr> Gather(batch::DrawnBatch& drawn, const BatchRequest& request);
-  absl::StatusOr<OnDevice> GatherOnDevice(const batch::DrawnBatch& drawn,
-                                          const batch::BatchLayout& layout, size_t max_bytes);
 
   const ConnectionSource source_;
   const CollectorOptions options_;
-  const std::shared_ptr<batch::BufferPool> buffers_;
+  BatchGatherer gatherer_;
   Retry retry_;
   std::shared_ptr<Connection> connection_;
   uint64_t batch_number_ = 0;
   bool seeded_ = false;  // The stream draws batch `batch_number_`.
   int64_t unused_ = 0;
-  std::deque<batch::DrawnBatch> pending_;  // Drawn and not yet given out; none is empty.
-  int64_t num_pending_ = 0;                // Items of them.
-  size_t item_bytes_ = 0;                  // About; 0 while it is not known.
-  int64_t drawn_ = 0;                      // Items, by all streams.
+  DrawnQueue pending_;
+  size_t item_bytes_ = 0;  // About; 0 while it is not known.
+  int64_t drawn_ = 0;      // Items, by all streams.
   int64_t drawn_by_stream_ = 0;
   bool ended_ = false;   // Nothing is to be drawn any more.
   absl::Status failed_;  // Told once `pending_` is given out.
   bool again_ = false;   // The first of `pending_` is a batch that there was no memory for.
-  std::shared_ptr<Connection> sources_of_;         // Whose memory the device knows of.
-  std::unique_ptr<device::GatherStream> gathers_;  // With a device, from the first batch on.
 
   base::Mutex mutex_;
   // Changed by the owner's thread alone, under the lock; it reads without.
