@@ -344,11 +344,48 @@ def read_end(stranger):
     return data
 
 
-def test_a_foreign_token_is_refused(remote, client):
+@pytest.mark.parametrize(("version", "why"), [(3, b"token"), (2, b"version 2")])
+def test_strangers_are_refused(remote, client, version, why):
     with connect(remote[0]) as stranger:
-        hello = struct.pack("<QIII", 0x3142565245523147, 2, 2, 16) + b"x" * 16
+        hello = struct.pack("<QIII", 0x3142565245523147, version, 2, 16) + b"x" * 16
         stranger.sendall(frame(1, hello))
-        assert b"token" in read_end(stranger)
+        assert why in read_end(stranger)
+    assert client.data_plane == "shared-memory"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_other_users_are_served_over_grpc(remote, client):
+    client.insert([np.int64(7)], {"t": 1.0})
+    reader = start(f"""
+        import os
+        import gear_reverb as reverb
+        os.setuid(65534)
+        client = reverb.Client("localhost:{remote[1]}")
+        print(client.data_plane, next(client.sample("t", emit_timesteps=False)).data[0][0])
+        os.environ["{VARIABLE}"] = "shared-memory"
+        try:
+            reverb.Client("localhost:{remote[1]}").server_info()
+        except RuntimeError as error:
+            print(error)
+    """)
+    code, out, err = finish(reader)
+    assert code == 0, err
+    assert out.startswith("grpc 7\n")
+    assert "of user 0, not 65534" in out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_other_users_are_turned_away_by_the_server(remote, client):
+    name = socket_name(remote[0].pid)
+    stranger = start(f"""
+        import os, socket
+        os.setuid(65534)
+        stranger = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        stranger.settimeout({SECONDS})
+        stranger.connect(b"\\0" + {name!r})
+        print(stranger.recv(1))
+    """)
+    assert finish(stranger)[:2] == (0, "b''\n")
     assert client.data_plane == "shared-memory"
 
 
