@@ -1,6 +1,8 @@
 """Servers in other processes, and what tests of the shared-memory plane do with them."""
 
+import contextlib
 import os
+import socket
 
 import processes
 import tree
@@ -46,3 +48,25 @@ def write(client, steps, table="t"):
 def sample(client, table="t"):
     [item] = client.sample(table, 1, emit_timesteps=False)
     return item
+
+
+def socket_name(pid):
+    """The abstract name that a server listens on."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # Closed meanwhile.
+            link = os.readlink(f"/proc/{pid}/fd/{fd}")
+            inodes.add(link.removeprefix("socket:[").removesuffix("]"))
+    with open("/proc/net/unix") as sockets:
+        rows = [line.split() for line in sockets]
+    [name] = {
+        row[7] for row in rows if len(row) == 8 and row[6] in inodes and "@gear_reverb/" in row[7]
+    }
+    return name.removeprefix("@").encode()
+
+
+def connect(process):
+    stranger = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stranger.settimeout(processes.SECONDS)
+    stranger.connect(b"\0" + socket_name(process.pid))
+    return stranger
