@@ -135,7 +135,8 @@ def _commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
-        changed = git("status", "--porcelain", "--untracked-files=no")
+        results = (":!benchmarks/results", ":!docs/images")  # Which a run writes itself.
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", *results)
         return git("rev-parse", "HEAD") + (" and changes" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"

@@ -2,7 +2,7 @@
 
     python benchmarks/compare/run.py [--quick] [NAME ...]
 
-NAME is that of a file without `.py`; by default all. A full run takes a quarter of an hour and
+NAME is that of a file without `.py`; by default all. A full run takes half an hour and
 writes `benchmarks/results/` and `docs/images/bench_*.svg`; a quick one takes less than three
 minutes, has fewer sizes, rounds and peers, and writes `build/bench/`. The exit status is that of
 the worst file: a bar that is missed is printed, and is no failure unless `--check` is given.

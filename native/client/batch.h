@@ -1,6 +1,7 @@
 // What is asked for of a batch, and what comes of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

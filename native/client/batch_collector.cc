@@ -82,6 +82,7 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   }
   unused_ += drawn_ - drawn_before;  // All that is pending, or was taken of it.
   pending_.Clear();
+  again_ = false;
   if (stream_ != nullptr) DropStream();  // It may have stopped half-way.
   return thrown;
 }
