@@ -31,7 +31,7 @@ class ArrayCalls:
     mutate_priorities: Callable[..., None]
 
     def insert_batch(
-        self, table: str, data: Any, priorities: Any, *, timeout: float | None = None
+        self, table: str, steps: Any, priorities: Any, *, timeout: float | None = None
     ) -> np.ndarray:
         """Inserts N items in one call, and waits until they are in.
 
@@ -44,7 +44,7 @@ class ArrayCalls:
 
         Args:
           table: Name of the table.
-          data: Nest of arrays `[N, ...]`, in the order of the table's signature; item i has the
+          steps: Nest of arrays `[N, ...]`, in the order of the table's signature; item i has the
             columns `leaf[i]`. Contiguous leaves are copied once at most.
           priorities: Priority of all items, or one per item, `[N]`.
           timeout: Longest time to wait for the server and the table's rate limiter, in seconds.
@@ -60,10 +60,10 @@ class ArrayCalls:
           DeadlineExceededError: If the time is up; tells how many items are known to be in, which
             are the first.
         """
-        columns, size = _insert_batch.stacked_columns(data, "items")
+        columns, size = _insert_batch.stacked_columns(steps, "items")
         timeout_ms = milliseconds(timeout)
         return _insert_batch.insert(
-            data,
+            steps,
             self._client,
             table,
             columns,

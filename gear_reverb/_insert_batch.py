@@ -10,30 +10,30 @@ from gear_reverb import pybind
 from gear_reverb._column_paths import paths_of, with_paths
 
 
-def stacked_columns(data: Any, what: str) -> tuple[list[np.ndarray], int]:
-    """The leaves of `data` as arrays, and the length of their first axis.
+def stacked_columns(steps: Any, what: str) -> tuple[list[np.ndarray], int]:
+    """The leaves of `steps` as arrays, and the length of their first axis.
 
     Args:
-      data: Nest of arrays `[N, ...]`.
+      steps: Nest of arrays `[N, ...]`.
       what: What N counts, for error messages.
 
     Raises:
       ValueError: If there is no leaf, a leaf is None or a scalar, or the leaves differ in N.
     """
-    leaves = tree.flatten(data)
+    leaves = tree.flatten(steps)
     if not leaves:
-        raise ValueError("data has no leaf")
+        raise ValueError("steps has no leaf")
     for i, leaf in enumerate(leaves):
         if leaf is None:
-            raise ValueError(f"Leaf {paths_of(data)[i]} is None")
+            raise ValueError(f"Leaf {paths_of(steps)[i]} is None")
     arrays = [leaf if isinstance(leaf, np.ndarray) else np.asarray(leaf) for leaf in leaves]
-    check_stacked(lambda: paths_of(data), arrays, what)
+    check_stacked(lambda: paths_of(steps), arrays, what)
     return arrays, len(arrays[0])
 
 
-def insert(data: Any, *args: Any) -> np.ndarray:
-    """What the core's `insert_batch` gives; its errors name the leaves of `data`."""
-    return with_paths(pybind.insert_batch, lambda: paths_of(data), *args)
+def insert(steps: Any, *args: Any) -> np.ndarray:
+    """What the core's `insert_batch` gives; its errors name the leaves of `steps`."""
+    return with_paths(pybind.insert_batch, lambda: paths_of(steps), *args)
 
 
 def check_stacked(
