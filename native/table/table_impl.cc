@@ -249,8 +249,8 @@ void Table::Impl::OnTimer() {
       after.samples.emplace_back(*std::move(call), Expired());
     }
     Admit(after);
-    LogFirst(inserts_, "insert", core_->limiter().WhyNotInsert(1), now, after);
-    LogFirst(samples_, "sample", core_->limiter().WhyNotSample(1), now, after);
+    LogFirst(inserts_, "insert", &rate_limiter::RateLimiter::WhyNotInsert, now, after);
+    LogFirst(samples_, "sample", &rate_limiter::RateLimiter::WhyNotSample, now, after);
     if (timer_at_ <= now) timer_at_ = base::kNever;
     SetTimer();
   }
@@ -258,7 +258,7 @@ void Table::Impl::OnTimer() {
 }
 
 template <typename Call>
-void Table::Impl::LogFirst(WaitingQueue<Call>& queue, const char* what, const std::string& why,
+void Table::Impl::LogFirst(WaitingQueue<Call>& queue, const char* what, WhyNot why,
                            base::SteadyTime now, AfterLock& after) {
   if (queue.empty() || queue.front().log_at > now) return;
   const auto waited = now - queue.front().since;
@@ -266,7 +266,7 @@ void Table::Impl::LogFirst(WaitingQueue<Call>& queue, const char* what, const st
   after.log.push_back(absl::StrCat(
       "Table ", name_, ": ", queue.size(), " waiting ", what, " call(s), the first for ",
       absl::FormatDuration(absl::Trunc(absl::FromChrono(waited), absl::Milliseconds(1))), ": ",
-      why));
+      (core_->limiter().*why)(1)));
 }
 
 void Table::Impl::Cancel(WaitId id) {

@@ -84,9 +84,10 @@ class Table::Impl : public std::enable_shared_from_this<Table::Impl> {
   // Makes sure that OnTimer is called when the next waiting call expires or is to be logged.
   void SetTimer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnTimer();
+  using WhyNot = std::string (rate_limiter::RateLimiter::*)(int64_t n) const;
   template <typename Call>
-  void LogFirst(WaitingQueue<Call>& queue, const char* what, const std::string& why,
-                base::SteadyTime now, AfterLock& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LogFirst(WaitingQueue<Call>& queue, const char* what, WhyNot why, base::SteadyTime now,
+                AfterLock& after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FillInfo(TableInfo& info) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string name_;
