@@ -65,6 +65,27 @@ def test_every_comparison_is_run(load):
     assert sorted(load("run").COMPARISONS) == sorted(set(SCRIPTS) - {"run"})
 
 
+def test_a_quick_run_ends_in_time(load, monkeypatch, capsys):
+    run = load("run")
+    now, begun = 100.0, []
+
+    def compare(command, timeout=None):
+        nonlocal now
+        begun.append(pathlib.Path(command[1]).stem)
+        now += min(100, timeout or 0)
+        if timeout is not None and timeout < 100:
+            raise subprocess.TimeoutExpired(command, timeout)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(sys, "argv", ["run.py", "--quick", "write", "latency", "memory"])
+    monkeypatch.setattr(run.time, "monotonic", lambda: now)
+    monkeypatch.setattr(run.subprocess, "run", compare)
+    assert run.main() == 0
+    assert begun == ["write", "latency", "pictures"] and now - 100 <= 180
+    told = capsys.readouterr().err
+    assert "latency: not done after 70 s" in told and "memory: left out" in told
+
+
 @pytest.mark.parametrize(
     "name, item_bytes",
     [
