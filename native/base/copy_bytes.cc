@@ -1,31 +1,18 @@
 #include "native/base/copy_bytes.h"
 
-#include <initializer_list>
-
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
 namespace gear_reverb::base {
 namespace {
 
-// Smaller pieces cost less by memcpy: starting to stream takes a while.
-constexpr size_t kSmallestString = size_t{32} << 10, kSmallestNonTemporal = size_t{2} << 10;
-
 #if defined(__x86_64__)
 
+// Smaller pieces cost less by memcpy: starting to stream takes a while.
+constexpr size_t kSmallest = size_t{2} << 10;
 // What fetches memory ahead stops at the end of a page, so several pages are read side by side.
 constexpr size_t kLine = 64, kPage = 4096, kPagesAtOnce = 4;
-
-bool HasFastStrings() {
-  unsigned eax, ebx, ecx, edx;
-  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & (1u << 9)) != 0;
-}
-
-void CopyString(std::byte* to, const std::byte* from, size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
 
 // Both copy the first `lines` lines of each of `pages` stretches of a page's length, which follow
 // each other; a single one may be longer. `to` is aligned, `from` need not be.
@@ -50,8 +37,8 @@ __attribute__((target("avx512f"))) void StreamAvx512(std::byte* to, const std::b
   }
 }
 
-void CopyNonTemporal(std::byte* to, const std::byte* from, size_t bytes) {
-  static const auto stream = __builtin_cpu_supports("avx512f") ? StreamAvx512 : StreamAvx2;
+void Stream(std::byte* to, const std::byte* from, size_t bytes) {
+  static const auto stream_lines = __builtin_cpu_supports("avx512f") ? StreamAvx512 : StreamAvx2;
   const auto copy = [&](size_t part, auto by) {
     by(part);
     to += part;
@@ -61,9 +48,10 @@ void CopyNonTemporal(std::byte* to, const std::byte* from, size_t bytes) {
   const auto plainly = [&](size_t part) { std::memcpy(to, from, part); };
   copy(-reinterpret_cast<uintptr_t>(to) % kLine, plainly);
   while (bytes >= kPagesAtOnce * kPage) {
-    copy(kPagesAtOnce * kPage, [&](size_t) { stream(to, from, kPage / kLine, kPagesAtOnce); });
+    copy(kPagesAtOnce * kPage,
+         [&](size_t) { stream_lines(to, from, kPage / kLine, kPagesAtOnce); });
   }
-  copy(bytes / kLine * kLine, [&](size_t part) { stream(to, from, part / kLine, 1); });
+  copy(bytes / kLine * kLine, [&](size_t part) { stream_lines(to, from, part / kLine, 1); });
   copy(bytes, plainly);
 }
 
@@ -71,40 +59,17 @@ void CopyNonTemporal(std::byte* to, const std::byte* from, size_t bytes) {
 
 }  // namespace
 
-bool IsSupported(Streaming way) {
+bool HasStreaming() {
 #if defined(__x86_64__)
-  if (way == Streaming::kString) return HasFastStrings();
-  if (way == Streaming::kNonTemporal) return __builtin_cpu_supports("avx2");
+  return __builtin_cpu_supports("avx2");
+#else
+  return false;
 #endif
-  return way == Streaming::kPlain;
 }
 
-Streaming BestStreaming() {
-  static const Streaming best = [] {
-    for (const Streaming way : {Streaming::kString, Streaming::kNonTemporal}) {
-      if (IsSupported(way)) return way;
-    }
-    return Streaming::kPlain;
-  }();
-  return best;
-}
-
-size_t StreamingPaysFromBytes(Streaming way) {
-  switch (way) {
-    case Streaming::kString: return size_t{2} << 20;
-    // What goes past the caches is slower until it would not have fitted them.
-    case Streaming::kNonTemporal: return size_t{32} << 20;
-    case Streaming::kPlain: break;
-  }
-  return SIZE_MAX;
-}
-
-void CopyStreaming(Streaming way, std::byte* to, const std::byte* from, size_t bytes) {
+void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes) {
 #if defined(__x86_64__)
-  if (way == Streaming::kString && bytes >= kSmallestString) return CopyString(to, from, bytes);
-  if (way == Streaming::kNonTemporal && bytes >= kSmallestNonTemporal) {
-    return CopyNonTemporal(to, from, bytes);
-  }
+  if (bytes >= kSmallest) return Stream(to, from, bytes);
 #endif
   CopySmall(to, from, bytes);
 }

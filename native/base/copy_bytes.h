@@ -40,21 +40,11 @@ inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
   }
 }
 
-// Ways of copying that do not read the destination's lines before they write them, nor (the second)
-// leave them in the caches.
-enum class Streaming {
-  kPlain,        // memcpy: for processors that have neither of the others.
-  kString,       // "rep movsb" where it is fast (ERMS): the processor picks the way by itself.
-  kNonTemporal,  // Non-temporal stores, AVX2 or AVX-512.
-};
-bool IsSupported(Streaming way);
-// The best one of this processor.
-Streaming BestStreaming();
-// The size of a whole gather from which on streaming beats memcpy.
-size_t StreamingPaysFromBytes(Streaming way);
-
+// Non-temporal stores, by AVX2 or AVX-512, neither read the destination's lines before they write
+// them nor leave them in the caches.
+bool HasStreaming();  // Whether this processor has them.
 // Call FinishStreaming in the same thread before another one may read what was copied.
-void CopyStreaming(Streaming way, std::byte* to, const std::byte* from, size_t bytes);
+void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes);
 void FinishStreaming();
 
 }  // namespace gear_reverb::base

@@ -14,6 +14,8 @@ namespace {
 // Below this, waking a thread costs more than it saves.
 constexpr size_t kThreadsFromBytes = size_t{1} << 20;
 constexpr size_t kBlockBytes = size_t{256} << 10;
+// From here on copies go past the caches, which is faster even if the batch is read right after.
+constexpr size_t kStreamFromBytes = size_t{8} << 20;
 // Pieces of random places are cache misses: have several under way.
 constexpr size_t kAhead = 8;
 
@@ -43,12 +45,13 @@ std::vector<BlockStart> CutIntoBlocks(absl::Span<const Copy> copies, size_t tota
   return starts;
 }
 
-void CopyBlock(absl::Span<const Copy> copies, BlockStart start, base::Streaming way) {
+void CopyBlock(absl::Span<const Copy> copies, BlockStart start, bool stream) {
   size_t left = kBlockBytes;
   for (size_t i = start.copy, offset = start.offset; left > 0 && i < copies.size();
        ++i, offset = 0) {
     const size_t bytes = std::min(left, copies[i].bytes - offset);
-    base::CopyStreaming(way, copies[i].destination + offset, copies[i].source + offset, bytes);
+    const auto copy = stream ? base::CopyStreaming : base::CopySmall;
+    copy(copies[i].destination + offset, copies[i].source + offset, bytes);
     left -= bytes;
   }
 }
@@ -60,17 +63,15 @@ void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
   for (const Copy& copy : copies) total_bytes += copy.bytes;
   if (total_bytes < kThreadsFromBytes) return CopyAll(copies);
 
-  const base::Streaming best = base::BestStreaming();
-  const base::Streaming way =
-      total_bytes >= base::StreamingPaysFromBytes(best) ? best : base::Streaming::kPlain;
+  const bool stream = total_bytes >= kStreamFromBytes && base::HasStreaming();
   const std::vector<BlockStart> blocks = CutIntoBlocks(copies, total_bytes);
   std::atomic<size_t> next{0};
   const auto work = [&] {
     size_t block;
     while ((block = next.fetch_add(1, std::memory_order_relaxed)) < blocks.size()) {
-      CopyBlock(copies, blocks[block], way);
+      CopyBlock(copies, blocks[block], stream);
     }
-    base::FinishStreaming();
+    if (stream) base::FinishStreaming();
   };
   const int threads = options.threads > 0 ? options.threads : CopyThreads();
   const int helpers = static_cast<int>(std::min<size_t>(threads, blocks.size())) - 1;

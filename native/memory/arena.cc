@@ -134,9 +134,8 @@ size_t PageRun::WriteFast(std::byte* data, absl::Span<const std::byte> bytes) {
     const size_t written = segment->WriteToFile(data - segment->base(), bytes);
     if (written > 0) return written;
   }
-  constexpr auto kWay = base::Streaming::kNonTemporal;
-  if (!segment->arena()->OutgrowsCaches() || !base::IsSupported(kWay)) return 0;
-  base::CopyStreaming(kWay, data, bytes.data(), bytes.size());
+  if (!segment->arena()->OutgrowsCaches() || !base::HasStreaming()) return 0;
+  base::CopyStreaming(data, bytes.data(), bytes.size());
   base::FinishStreaming();
   return bytes.size();
 }
