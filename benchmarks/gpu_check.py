@@ -48,8 +48,10 @@ class Report:
         unfinished.write_text(json.dumps(self.values, indent=1) + "\n")
         unfinished.replace(self._path)
 
-    def step(self, name: str, work: Callable[..., Any], *arguments: Any) -> None:
-        if time.monotonic() - self.start > SECONDS:
+    def step(
+        self, name: str, work: Callable[..., Any], *arguments: Any, always: bool = False
+    ) -> None:
+        if not always and time.monotonic() - self.start > SECONDS:
             print(f"skipped: {name}: no time is left", flush=True)
             return
         try:
@@ -172,6 +174,14 @@ def selections(gpu: int | None) -> list[dict[str, float]]:
     return results
 
 
+def driver() -> str:
+    """The kernel module's version, as it says; "" without one."""
+    try:
+        return pathlib.Path("/proc/driver/nvidia/version").read_text().splitlines()[0]
+    except OSError:
+        return ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda:0")
@@ -181,6 +191,7 @@ def main() -> int:
     report = Report(options.device, options.result)
     report.values["date"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
     report.values["commit"] = options.commit
+    report.values["driver"] = driver()
     report.values["cuda"] = cuda.stats()
     on_gpu = options.device != "cpu"
     if on_gpu:
@@ -228,7 +239,7 @@ def main() -> int:
     report.step("selection", selections, selector)
     report.step("end to end", gpu_batches.end_to_end, options.device, frameworks[0])
     if on_gpu:
-        report.step("bars", gpu_gathers.bars, report.values)
+        report.step("bars", gpu_gathers.bars, report.values, always=True)
     report.values["the device at the end"] = held.device_stats()
     held.close()
     server.stop()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpu_check.sh [--cpu] [WHEELS]: checks and times everything about GPUs on this machine, in one call
-# of less than ten minutes, and writes one JSON file to $OUT or benchmarks/results.
+# of nine minutes at most, and writes one JSON file to $OUT or benchmarks/results.
 #
 # The machine needs python3 (3.12) with NumPy, ml_dtypes and protobuf, and no network: the package
 # comes from WHEELS (dist/wheel), which scripts/build_wheel.sh fills beforehand. PyTorch, JAX, CuPy,
@@ -33,7 +33,7 @@ fi
 export XLA_PYTHON_CLIENT_PREALLOCATE=false
 
 compile() {
-  if timeout 120 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$1" \
+  if timeout 90 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$1" \
     -o "$scratch/$(basename "$1").o"; then
     echo "ok: $1 compiles by itself"
   else
@@ -60,7 +60,7 @@ cd "$scratch" || exit 1
 if [ "$device" = cpu ]; then
   echo "skipped: compute-sanitizer: no GPU is to be used"
 elif command -v compute-sanitizer >/dev/null; then
-  if GEAR_REVERB_MEASURE=0 timeout 120 compute-sanitizer --error-exitcode 9 "$python" -c \
+  if GEAR_REVERB_MEASURE=0 timeout 90 compute-sanitizer --error-exitcode 9 "$python" -c \
     'import sys; from gear_reverb import _native as n
 sys.exit(bool(n.cuda_self_test(0, 1, 1) + n.cuda_check_selection(0, 1, 2000)))' \
     >"$scratch/sanitizer.log" 2>&1; then
@@ -75,5 +75,5 @@ else
 fi
 
 timeout 340 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
-  --commit "$(git -C "$root" rev-parse --short HEAD 2>/dev/null)" || status=1
+  --commit "$(cat "$wheels/COMMIT" 2>/dev/null)" || status=1
 exit $status
