@@ -128,8 +128,9 @@ class ArrayCalls:
             `times_sampled` is None. Needs a device, a server of this process, `ragged="error"`,
             and a table without max_times_sampled. Draws are those of a generator made of `seed`,
             the same on every device. If the table's items are not all alike, are text, or lie
-            where the device cannot read, the host draws after all: `repr` and `device_stats` say
-            why. The sampler keeps items that left the table until the device has done with them.
+            where the device cannot read, or it has no memory for its part of the table, the host
+            draws after all: `repr` and `device_stats` say why. The sampler keeps items that left
+            the table until the device has done with them.
 
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.

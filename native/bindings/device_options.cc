@@ -27,7 +27,8 @@ absl::StatusOr<std::shared_ptr<device::Device>> OpenDevice(const std::string& na
   absl::StatusOr<std::shared_ptr<device::Device>> gpu = cuda::OpenGpu(index);
   if (gpu.ok()) return gpu;
   return absl::Status(gpu.status().code(),
-                      absl::StrCat("Device '", name, "' cannot be used: ", gpu.status().message()));
+                      absl::StrCat("Device '", name, "' cannot be used: ", gpu.status().message(),
+                                   " device='cpu' does the same without a GPU."));
 }
 
 device::Casts CastsOf(const std::string& float32, const std::string& uint8) {

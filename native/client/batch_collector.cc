@@ -195,13 +195,16 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& reques
   if (resident_ == nullptr) {
     GR_ASSIGN_OR_RETURN(connection_, source_(deadline));
     GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, "draw='device'"));
-    GR_ASSIGN_OR_RETURN(auto resident, ResidentBatches::Create(std::move(service),
-                                                               {options_.table, options_.seed,
-                                                                options_.device, options_.casts},
-                                                               options_.kept_buffers));
+    auto resident = ResidentBatches::Create(
+        std::move(service), {options_.table, options_.seed, options_.device, options_.casts},
+        options_.kept_buffers);
     base::MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("The sampler has been closed.");
-    resident_ = std::move(resident);
+    if (absl::IsResourceExhausted(resident.status())) {
+      why_host_draws_ = std::string(resident.status().message());
+    }
+    GR_RETURN_IF_ERROR(resident.status());
+    resident_ = *std::move(resident);
   }
   absl::StatusOr<BatchPtr> batch = resident_->Next(request, deadline);
   const bool given_up = !resident_->why_not().empty();

@@ -72,7 +72,9 @@ absl::StatusOr<BatchPtr> ResidentBatches::Next(const BatchRequest& request, absl
 absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl::Time deadline) {
   const auto n = static_cast<uint32_t>(request.size);
   const device::Stream stream = gathers_->stream();
-  GR_RETURN_IF_ERROR(table_->Prepare(n, deadline, stream));
+  const absl::Status prepared = table_->Prepare(n, deadline, stream);
+  if (absl::IsResourceExhausted(prepared)) no_memory_ = std::string(prepared.message());
+  GR_RETURN_IF_ERROR(prepared);
   const device::SlotDirectory& directory = table_->directory();
   if (plan_ == nullptr || plan_->version() != directory.version() || plan_->size() != n) {
     GR_RETURN_IF_ERROR(

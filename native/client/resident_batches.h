@@ -36,11 +36,12 @@ class ResidentBatches {
       size_t kept_buffers);
 
   // As BatchCollector::Next. FAILED_PRECONDITION with why_not(), for good, once the device cannot
-  // gather the table's items by itself.
+  // gather the table's items by itself; RESOURCE_EXHAUSTED, with it too, if it has no memory for
+  // what it needs of the table.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
   // Ends a waiting call, and all later ones that would wait, with CANCELLED. Thread-safe.
   void Cancel() { table_->Cancel(); }
-  const std::string& why_not() const { return table_->why_not(); }
+  const std::string& why_not() const { return no_memory_.empty() ? table_->why_not() : no_memory_; }
 
  private:
   ResidentBatches() = default;
@@ -53,6 +54,7 @@ class ResidentBatches {
   std::unique_ptr<device::GatherStream> gathers_;  // Its stream outlives what uses it.
   std::unique_ptr<device::ResidentTable> table_;
   std::unique_ptr<device::DrawPlan> plan_;
+  std::string no_memory_;
 };
 
 // Batches of one size into always the same memory, on a stream of the caller's. Thread-safe.

@@ -12,12 +12,14 @@ class ResidentBatchesTest : public BatchSamplerTest {
  protected:
   ResidentBatchesTest() { Start(/*max_times_sampled=*/0, selectors::UniformOptions{}); }
 
-  BatchSampler::Pointer MakeResident(int64_t size, int64_t prefetch) {
+  BatchSampler::Pointer MakeResident(
+      int64_t size, int64_t prefetch,
+      std::shared_ptr<device::Device> device = device::NewCpuDevice()) {
     BatchSamplerOptions options;
     options.table = "t";
     options.request = {size, batch::Ragged::kError, kNoLimit, std::nullopt};
     options.prefetch = prefetch;
-    options.device = device::NewCpuDevice();
+    options.device = std::move(device);
     options.draws_on_device = true;
     return *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   }
@@ -100,6 +102,32 @@ TEST_F(ResidentBatchesTest, TheHostDrawsWhatTheDeviceCannot) {
     }
   }
   EXPECT_NE(sampler->why_host_draws(), "");
+}
+
+// The twin, with memory for batches alone.
+class FullDevice final : public device::Device {
+ public:
+  absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override {
+    return twin_->NewStream(kept);
+  }
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
+    return absl::ResourceExhaustedError("The device is full.");
+  }
+  device::DeviceStats stats() const override { return twin_->stats(); }
+
+ private:
+  const std::shared_ptr<device::Device> twin_ = device::NewCpuDevice();
+};
+
+TEST_F(ResidentBatchesTest, TheHostDrawsWhereTheDeviceHasNoMemoryForIt) {
+  Insert({5, -5});
+  const auto sampler = MakeResident(2, 0, std::make_shared<FullDevice>());
+  for (int i = 0; i < 3; ++i) {
+    const auto batch = sampler->Next(Late());
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    EXPECT_FALSE((*batch)->on_device->draws.has_value());
+  }
+  EXPECT_EQ(sampler->why_host_draws(), "The device is full.");
 }
 
 TEST_F(ResidentBatchesTest, FixedBatchesAreWrittenInPlace) {
