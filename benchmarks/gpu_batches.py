@@ -4,13 +4,17 @@ import contextlib
 import importlib
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gpu_workloads import WORKLOADS
 
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
+
+TABLE = "timed"
+BATCHES = (32, 256, 1024)
+MOST_BYTES = 4 << 30  # Of one batch: W3 of 256.
 
 
 def through_the_tier(device: str, out: str, copy_rate: float, draw: str) -> list[dict[str, Any]]:
@@ -42,32 +46,43 @@ def through_the_tier(device: str, out: str, copy_rate: float, draw: str) -> list
 
 
 @contextlib.contextmanager
-def tier_sampler(
-    device: str, out: str, draw: str, batch: int, items: int, widths: list[int]
-) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """A sampler of a table with `items` items of these columns' bytes, all on the device."""
+def client_of(
+    items: int, widths: list[int], placement: Literal["host", "device"]
+) -> Iterator[gear_reverb.Client]:
+    """Of a server with a table of `items` items of columns of so many bytes."""
     uniform, fifo = selectors.Uniform(), selectors.Fifo()
     limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("tier", uniform, fifo, items, limiter, placement="device")
+    table = gear_reverb.Table(TABLE, uniform, fifo, items, limiter, placement=placement)
     server = gear_reverb.Server([table])
     try:
         client = server.localhost_client()
         rng = np.random.default_rng()
-        for _ in range(8):
-            rows = [rng.integers(0, 256, (items // 8, 4, w // 4), np.uint8) for w in widths]
-            client.insert_batch("tier", rows, 1.0)
-        with client.batch_sampler("tier", batch, device=device, out=out, draw=draw) as sampler:
-            next(sampler)
-            tier: dict[str, Any] = {}
-            give_up = time.monotonic() + 60
-            while tier.get("resident_bytes", 0) < items * sum(widths):
-                tiers = sampler.device_stats()["tiers"]
-                tier = next(t for t in reversed(tiers) if t["table"] == "tier")
-                assert time.monotonic() < give_up and not tier["overflow_bytes"], tier
-                time.sleep(0.01)
-            yield sampler, tier
+        for _ in range(4):
+            rows = [rng.integers(0, 256, (items // 4, 4, w // 4), np.uint8) for w in widths]
+            client.insert_batch(TABLE, rows, 1.0)
+        yield client
     finally:
         server.stop()
+
+
+@contextlib.contextmanager
+def tier_sampler(
+    device: str, out: str, draw: str, batch: int, items: int, widths: list[int]
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """A sampler of a table with `items` items of these columns' bytes, all on the device."""
+    with (
+        client_of(items, widths, "device") as client,
+        client.batch_sampler(TABLE, batch, device=device, out=out, draw=draw) as sampler,
+    ):
+        next(sampler)
+        tier: dict[str, Any] = {}
+        give_up = time.monotonic() + 60
+        while tier.get("resident_bytes", 0) < items * sum(widths):
+            tiers = sampler.device_stats()["tiers"]
+            tier = next(t for t in reversed(tiers) if t["table"] == TABLE)
+            assert time.monotonic() < give_up and not tier["overflow_bytes"], tier
+            time.sleep(0.01)
+        yield sampler, tier
 
 
 def wait_for_device(out: str) -> None:
@@ -85,27 +100,36 @@ def seconds_of(sampler, count: int, out: str) -> float:
     return time.perf_counter() - start
 
 
-def end_to_end(device: str, out: str) -> dict[str, float]:
-    """Batches of a table, drawn and gathered, in bytes per second: W1's columns, in process."""
-    rng = np.random.default_rng()
-    fifo = selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("t", selectors.Uniform(), fifo, 10_000, limiter)
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
-        obs = rng.standard_normal((400, 1000, 11), np.float32)
-        act = rng.standard_normal((400, 1000, 3), np.float32)
-        client.insert_batch("t", [obs, act], 1.0)
-        rates = {}
-        for batch in (32, 256):
-            with client.batch_sampler("t", batch, device=device, out=out) as sampler:
-                for _ in range(5):
-                    next(sampler)
-                count = 40
-                seconds = seconds_of(sampler, count, out)
-                print(f"   W1 B={batch}: {sampler.device_stats()}")
-            rates[f"W1 B={batch}"] = count * batch * 56_000 / seconds
-        return rates
-    finally:
-        server.stop()
+def whole(device: str, out: str, copy_rate: float) -> list[dict[str, Any]]:
+    """Batches of tables in the host's memory, small and large, drawn by the host and the device."""
+    results = []
+    smaller = 32 if device == "cpu" else 1  # To prove the steps.
+    for name, items in (("W1", 4096), ("W2", 2048), ("W3", 128)):
+        widths = WORKLOADS[name].widths
+        with client_of(items // smaller, widths, "host") as client:
+            for batch in BATCHES:
+                batch_bytes = batch * sum(widths)
+                if batch_bytes > MOST_BYTES // smaller:
+                    continue
+                for draw in ("host", "device"):
+                    options = {"device": device, "out": out, "draw": draw}
+                    with client.batch_sampler(TABLE, batch, **options) as sampler:
+                        until_nothing_is_staged(sampler)
+                        count = max(16, min(100, 4 * MOST_BYTES // smaller // batch_bytes))
+                        rate = count * batch_bytes / seconds_of(sampler, count, out)
+                    result = {"workload": name, "batch": batch, "draw": draw}
+                    results.append(result | {"bytes_per_second": rate})
+                    of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
+                    print(f"   {name} B={batch}, the {draw} draws: {rate / 1e9:.1f} GB/s{of_copy}")
+    return results
+
+
+def until_nothing_is_staged(sampler: Any) -> None:
+    """Draws until all memory is registered that is to be, which is so in the background."""
+    staged = -1
+    for _ in range(100):
+        next(sampler)
+        before, staged = staged, sampler.device_stats()["staged_bytes"]
+        if staged == before:
+            return
+        time.sleep(0.05)

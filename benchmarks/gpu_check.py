@@ -162,12 +162,37 @@ def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:
     return {"seed": seed}
 
 
+def draws_kernels_are_like_their_twins(gpu: int | None) -> dict[str, int]:
+    seed = secrets.randbits(32)
+    differences = _native.cuda_check_draws(gpu, seed, 30)
+    assert not differences, differences
+    return {"seed": seed}
+
+
+def strategies(gpu: int | None) -> list[dict[str, float | str]]:
+    """2^20 draws of every strategy from 10^6 items, and an order's first 1024, in milliseconds."""
+    draws, items = (1 << 20, 10**6) if gpu is not None else (1 << 16, 10**5)
+    results: list[dict[str, float | str]] = []
+    for name in ("Uniform", "Prioritized", "Fifo", "Lifo", "MinHeap", "MaxHeap"):
+        draw = _native.cuda_measure_draw(gpu, name, items, draws, REPEATS) * 1e3
+        result: dict[str, float | str] = {"strategy": name, "items": items}
+        result[f"draw {draws} ms"] = draw
+        line = f"   {name} of {items} items: draw {draws} {draw:.3f} ms"
+        if name not in ("Uniform", "Prioritized"):
+            top = _native.cuda_measure_top(gpu, name, items, 1024, REPEATS) * 1e3
+            result["first 1024 ms"] = top
+            line += f", first 1024 {top:.3f} ms"
+        results.append(result)
+        print(line)
+    return results
+
+
 def selections(gpu: int | None) -> list[dict[str, float]]:
     """Weighted draws and updates of priorities, in milliseconds."""
     largest = 10**8 if gpu is not None else 10**6
     results = []
     for items in (10**5, 10**6, largest):
-        draw = _native.cuda_measure_draw(gpu, items, 1 << 20, REPEATS) * 1e3
+        draw = _native.cuda_measure_draw(gpu, "Prioritized", items, 1 << 20, REPEATS) * 1e3
         update = _native.cuda_measure_update(gpu, items, 4096, 10 * REPEATS) * 1e3
         results.append({"items": items, "draw 2^20 ms": draw, "update 4096 ms": update})
         print(f"   {items} items: draw 2^20 {draw:.3f} ms, update 4096 {update:.4f} ms")
@@ -211,6 +236,7 @@ def main() -> int:
     next(held)
     selector = gpu if on_gpu else None
     report.step("selection is like its twin", selection_is_like_its_twin, selector)
+    report.step("draws' kernels are like their twins", draws_kernels_are_like_their_twins, selector)
     for out in frameworks:
         report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
         draws = (options.device, out, as_numpy)
@@ -237,7 +263,9 @@ def main() -> int:
     report.step("tier", gpu_batches.through_the_tier, *tier, "host")
     report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device")
     report.step("selection", selections, selector)
-    report.step("end to end", gpu_batches.end_to_end, options.device, frameworks[0])
+    report.step("strategies", strategies, selector)
+    batches = (options.device, frameworks[0], rates.get("host", 0))
+    report.step("whole batches", gpu_batches.whole, *batches)
     if on_gpu:
         report.step("bars", gpu_gathers.bars, report.values, always=True)
     report.values["the device at the end"] = held.device_stats()

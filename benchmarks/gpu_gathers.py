@@ -124,6 +124,16 @@ def bars(values: dict[str, Any]) -> list[dict[str, Any]]:
     def least(numbers: list[float]) -> float:
         return math.nan if any(map(math.isnan, numbers)) else min(numbers, default=math.nan)
 
+    def whole(name: str, batch: int) -> float:
+        return max(
+            (
+                result["bytes_per_second"]
+                for result in values.get("whole batches", [])
+                if (result["workload"], result["batch"]) == (name, batch)
+            ),
+            default=math.nan,
+        )
+
     large, names = (256, 512, 1024), ("W2", "W3", "W5")
     selection = values.get("selection", [])
     compared = values.get("index_select", [])
@@ -136,6 +146,11 @@ def bars(values: dict[str, Any]) -> list[dict[str, Any]]:
         (
             "batch 32 against 1024, from host",
             least([best("host", n, 32) / best("host", n, 1024) for n in ("W1", "W2", "W3")]),
+            0.8,
+        ),
+        (
+            "whole batches of 32 against 1024 (of W3 against 256)",
+            least([whole(n, 32) / whole(n, b) for n, b in (("W1", 1024), ("W2", 1024), ("W3", 256))]),
             0.8,
         ),
         (

@@ -373,14 +373,22 @@ def cuda_gpus() -> list[dict[str, Any]]:
 def cuda_open_gpus() -> list[dict[str, Any]]:
     """Of every GPU that is in use, as `gear_reverb.cuda.stats` has it."""
 
-def cuda_self_test(gpu: int, seed: int, rounds: int) -> list[str]:
-    """What differed from the CPU's twin."""
+def cuda_self_test(gpu: int, seed: int, rounds: int, large: bool = True) -> list[str]:
+    """What differed from the CPU's twin; `large`: with rows of megabytes too."""
 
 def cuda_check_selection(gpu: int | None, seed: int, slots: int) -> list[str]:
     """What of random selections differed from the CPU's twin (None: the twin itself)."""
 
-def cuda_measure_draw(gpu: int | None, items: int, draws: int, repeats: int) -> float:
-    """Seconds for so many weighted draws."""
+def cuda_check_draws(gpu: int | None, seed: int, rounds: int) -> list[str]:
+    """The same of what turns drawn slots into rows of a gather, and of importance weights."""
+
+def cuda_measure_draw(
+    gpu: int | None, strategy: str, items: int, draws: int, repeats: int
+) -> float:
+    """Seconds for so many draws; `strategy` is a selector's name, such as "MinHeap"."""
+
+def cuda_measure_top(gpu: int | None, strategy: str, items: int, k: int, repeats: int) -> float:
+    """Seconds for the first `k` items of an ordered strategy."""
 
 def cuda_measure_update(gpu: int | None, items: int, updates: int, repeats: int) -> float:
     """Seconds for an update of so many priorities, from host memory."""

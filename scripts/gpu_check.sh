@@ -49,6 +49,13 @@ if command -v nvcc >/dev/null; then
     compilers+=($!)
   done
   for compiler in "${compilers[@]}"; do wait "$compiler" || status=1; done
+  if [ "$device" != cpu ]; then
+    # From source, and not yet the wheel's: what a variant is compared with.
+    timeout 90 scripts/try_kernels.sh 32 256 --bytes 1000000000 || {
+      echo "FAILED: the kernels alone"
+      status=1
+    }
+  fi
 else
   echo "skipped: compiling kernels from source: there is no nvcc"
 fi
@@ -62,7 +69,8 @@ if [ "$device" = cpu ]; then
 elif command -v compute-sanitizer >/dev/null; then
   if GEAR_REVERB_MEASURE=0 timeout 90 compute-sanitizer --error-exitcode 9 "$python" -c \
     'import sys; from gear_reverb import _native as n
-sys.exit(bool(n.cuda_self_test(0, 1, 1) + n.cuda_check_selection(0, 1, 2000)))' \
+sys.exit(bool(n.cuda_self_test(0, 1, 1, large=False) + n.cuda_check_selection(0, 1, 2000)
+              + n.cuda_check_draws(0, 1, 2)))' \
     >"$scratch/sanitizer.log" 2>&1; then
     echo "ok: compute-sanitizer finds nothing"
   else

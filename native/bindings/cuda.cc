@@ -58,8 +58,8 @@ py::list OpenGpus() {
   return list;
 }
 
-std::vector<std::string> SelfTest(int gpu, uint64_t seed, int rounds) {
-  return WithoutGil([&] { return cuda::SelfTest(gpu, seed, rounds); });
+std::vector<std::string> SelfTest(int gpu, uint64_t seed, int rounds, bool large) {
+  return WithoutGil([&] { return cuda::SelfTest(gpu, seed, rounds, large); });
 }
 
 // `columns`: (pieces, bytes of a piece).
@@ -83,7 +83,8 @@ void DefineCuda(py::module_& module) {
   module.def("cuda_gpus", &Gpus);
   module.def("cuda_versions", &Versions);
   module.def("cuda_open_gpus", &OpenGpus);
-  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"), py::arg("rounds"));
+  module.def("cuda_self_test", &SelfTest, py::arg("gpu"), py::arg("seed"), py::arg("rounds"),
+             py::arg("large") = true);
   module.def("cuda_measure_gather", &MeasureGather, py::arg("gpu"), py::arg("way"),
              py::arg("place"), py::arg("items"), py::arg("columns"), py::arg("least"),
              py::arg("repeats"));

@@ -1,8 +1,6 @@
 #include "native/client/connection.h"
 
-#include <cstdlib>
-
-#include "absl/strings/numbers.h"
+#include "native/base/environment.h"
 
 namespace gear_reverb::client {
 
@@ -17,11 +15,7 @@ absl::Status Connection::InsertStacked(const StackedItems&, absl::Time, Confirme
 }
 
 absl::Duration ConnectPatience() {
-  double seconds = 60;
-  if (const char* text = std::getenv("GEAR_REVERB_CONNECT_TIMEOUT"); text != nullptr) {
-    if (double value; absl::SimpleAtod(text, &value) && value >= 0) seconds = value;
-  }
-  return absl::Seconds(seconds);
+  return absl::Seconds(base::NumberSetting("GEAR_REVERB_CONNECT_TIMEOUT", 0).value_or(60));
 }
 
 }  // namespace gear_reverb::client

@@ -3,7 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include <atomic>
+
 #include "absl/strings/str_cat.h"
+#include "native/base/log.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::cuda {
@@ -24,6 +27,18 @@ inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
     case cudaErrorInitializationError:
     case cudaErrorInvalidDevice: return absl::FailedPreconditionError(text);
     default: return absl::InternalError(text);
+  }
+}
+
+// Where nobody can be given the error, such as in a destructor: a warning tells the first one, since
+// a GPU that has failed refuses everything. CUDA's own end, with the process, is none.
+inline void NoteIfCudaError(cudaError_t error, absl::string_view call) {
+  if (error == cudaSuccess || error == cudaErrorCudartUnloading) return;
+  const absl::Status status = ToStatus(error, call);
+  static std::atomic_flag told;
+  if (!told.test_and_set()) {
+    base::Log(base::LogLevel::kWarning,
+              absl::StrCat(status.message(), " Further such errors are not told."));
   }
 }
 

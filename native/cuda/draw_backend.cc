@@ -19,11 +19,10 @@ class EventMark final : public device::Mark {
     const CurrentGpu current(gpu_);
     event_ = Event();
   }
-  bool done() const override {
+  absl::StatusOr<bool> done() const override {
     const CurrentGpu current(gpu_);
-    if (cudaEventQuery(event_.get()) == cudaSuccess) return true;
-    (void)cudaGetLastError();  // "Not ready" is no error.
-    return false;
+    GR_RETURN_IF_ERROR(current.status());
+    return IsDone(event_);
   }
 
  private:

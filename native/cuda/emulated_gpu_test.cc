@@ -1,85 +1,18 @@
-// What only a GPU that is emulated can show: memory that runs out, calls that fail, captures that
-// must not be disturbed, several GPUs, and that all is given back.
-#include <cuda_runtime_api.h>
-#include <emulated_machine.h>
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <numeric>
-
-#include "native/cuda/cuda.h"
-#include "native/cuda/gpu.h"
+// What only a GPU that is emulated can show: captures that must not be disturbed, several GPUs, other
+// capabilities, and that all is given back.
+#include "native/cuda/emulated_gpu_fixture.h"
 #include "native/cuda/gpu_device.h"
 #include "native/cuda/measure.h"
-#include "native/cuda/select_backend.h"
-#include "native/device/gather_cases.h"
-#include "native/device/resident_table.h"
-#include "native/device/resident_table_fixture.h"
+#include "native/device/draw_check.h"
 
 namespace gear_reverb::cuda {
 namespace {
-
-using device::CaseSize;
-using device::GatherCase;
-using emulation::FailCalls;
-using emulation::Machine;
-using emulation::SetMachine;
-
-// Measuring takes minutes where there are no GPU's threads.
-const int measured = setenv("GEAR_REVERB_MEASURE", "0", /*overwrite=*/1);
-
-class EmulatedGpuTest : public ::testing::Test {
- protected:
-  void TearDown() override {
-    emulation::FailNoCalls();
-    SetMachine({});
-    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    const emulation::Use use = emulation::InUse();
-    EXPECT_EQ(use.device_bytes, 0u);
-    EXPECT_EQ(use.pinned_bytes, 0u);
-    EXPECT_EQ(use.registrations, 0u);
-    EXPECT_EQ(use.streams, 0u);
-    EXPECT_EQ(use.events, 0u);
-  }
-
-  static std::shared_ptr<device::Device> Open(int index = 0) { return OpenGpu(index).value(); }
-
-  // The bytes of an output, as a consumer on a stream of its own reads them.
-  static std::vector<std::byte> Read(device::Output& output, size_t bytes, cudaStream_t stream) {
-    std::vector<std::byte> read(bytes);
-    EXPECT_TRUE(output.ShareWith(reinterpret_cast<uintptr_t>(stream)).ok());
-    EXPECT_EQ(cudaMemcpyAsync(read.data(), output.data(), bytes, cudaMemcpyDeviceToHost, stream),
-              cudaSuccess);
-    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    return read;
-  }
-  // Rows' own bytes; what lies between them is not written.
-  static void ExpectRows(const GatherCase& made, const std::vector<std::byte>& output) {
-    for (const device::Row& row : made.plan.rows()) {
-      const size_t bytes =
-          row.window_bytes / device::SourceBytes(row.kind) * device::OutputBytes(row.kind);
-      ASSERT_EQ(std::memcmp(output.data() + row.destination, made.expected.data() + row.destination,
-                            bytes),
-                0);
-    }
-  }
-};
-
-struct Stream {
-  explicit Stream(unsigned flags = cudaStreamNonBlocking) {
-    EXPECT_EQ(cudaStreamCreateWithFlags(&handle, flags), cudaSuccess);
-  }
-  ~Stream() { EXPECT_EQ(cudaStreamDestroy(handle), cudaSuccess); }
-  cudaStream_t handle = nullptr;
-};
 
 // Outputs of many sizes, read late and out of order, whose memory is used again and again.
 TEST_F(EmulatedGpuTest, OutputsAreReadAfterTheyAreWrittenAndBeforeTheyAreUsedAgain) {
   const auto gpu = Open();
   const auto stream = gpu->NewStream(2).value();
-  const Stream mine, blocking(0);
+  const TestStream mine, blocking(0);
   std::vector<GatherCase> cases;
   for (uint64_t seed = 0; seed < 6; ++seed)
     cases.push_back(RandomGatherCase(seed, CaseSize::kSmall));
@@ -122,19 +55,6 @@ TEST_F(EmulatedGpuTest, BeforeComputeCapabilityNineThereIsNoBulkKernel) {
   EXPECT_EQ(SelfTest(0, 6, 1, false).value(), std::vector<std::string>());
 }
 
-TEST_F(EmulatedGpuTest, AGpuThatIsTooOldIsRefused) {
-  Machine machine;
-  machine.major = 7;
-  SetMachine(machine);
-  EXPECT_TRUE(absl::IsFailedPrecondition(Availability()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(OpenGpu(0).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(MakeSelectBackend(0).status()));
-  machine.gpus = 0;
-  SetMachine(machine);
-  EXPECT_TRUE(absl::IsFailedPrecondition(Availability()));
-  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-}
-
 TEST_F(EmulatedGpuTest, AGpuPerStream) {
   Machine machine;
   machine.gpus = 2;
@@ -152,37 +72,9 @@ TEST_F(EmulatedGpuTest, AGpuPerStream) {
       ASSERT_EQ(cudaGetDevice(&current), cudaSuccess);
       EXPECT_EQ(current, 0);  // As it was.
       ASSERT_EQ(cudaSetDevice(gpu), cudaSuccess);
-      const Stream reader;
+      const TestStream reader;
       ASSERT_NO_FATAL_FAILURE(ExpectRows(made, Read(*output, made.expected.size(), reader.handle)));
       ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
-    }
-  }
-}
-
-TEST_F(EmulatedGpuTest, AnErrorOfAnyCallIsSaidAndNothingIsLost) {
-  const GatherCase made = RandomGatherCase(8, CaseSize::kSmall);
-  const Stream reader;
-  for (const char* const call :
-       {"cudaStreamCreateWithFlags", "cudaMalloc", "cudaHostAlloc", "cudaEventCreateWithFlags",
-        "cudaEventRecord", "cudaMemcpyAsync", "cudaLaunchKernelEx", "cudaStreamWaitEvent",
-        "cudaSetDevice", "cudaGetDeviceProperties", "cudaDeviceGetAttribute"}) {
-    for (int after = 0; after < 3; ++after) {
-      FailCalls(call, cudaErrorMemoryAllocation, after);
-      const auto run = [&]() -> absl::Status {
-        GR_ASSIGN_OR_RETURN(const auto gpu, OpenGpu(0));
-        GR_ASSIGN_OR_RETURN(const auto stream, gpu->NewStream(2));
-        for (int i = 0; i < 3; ++i) {
-          GR_ASSIGN_OR_RETURN(const auto output,
-                              stream->Gather(made.plan, made.expected.size(), nullptr));
-          GR_RETURN_IF_ERROR(output->ShareWith(reinterpret_cast<uintptr_t>(reader.handle)));
-        }
-        return absl::OkStatus();
-      };
-      const absl::Status status = run();
-      EXPECT_TRUE(status.ok() || absl::IsResourceExhausted(status)) << call << ": " << status;
-      emulation::FailNoCalls();
-      ASSERT_EQ(cudaGetLastError(), cudaSuccess) << call;
-      ASSERT_TRUE(run().ok()) << call;
     }
   }
 }
@@ -192,7 +84,7 @@ TEST_F(EmulatedGpuTest, CapturesOfOthersAreLeftAlone) {
   const auto gpu = Open();
   const auto stream = gpu->NewStream(1).value();
   const GatherCase made = RandomGatherCase(9, CaseSize::kSmall);
-  const Stream captured, reader;
+  const TestStream captured, reader;
   ASSERT_EQ(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeGlobal), cudaSuccess);
   for (int i = 0; i < 4; ++i) {
     auto output = stream->Gather(made.plan, made.expected.size(), nullptr).value();
@@ -204,6 +96,32 @@ TEST_F(EmulatedGpuTest, CapturesOfOthersAreLeftAlone) {
   ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   const auto output = stream->Gather(made.plan, made.expected.size(), nullptr).value();
   ASSERT_NO_FATAL_FAILURE(ExpectRows(made, Read(*output, made.expected.size(), reader.handle)));
+}
+
+TEST_F(EmulatedGpuTest, DrawsKernelsAreLikeTheirTwins) {
+  const auto gpu = Open();
+  const auto backend = gpu->NewDrawBackend().value();
+  EXPECT_EQ(CheckDraws(*backend, 11, /*rounds=*/8).value(), std::vector<std::string>());
+}
+
+// The fastest of the ways that there are, of every class of pieces.
+TEST_F(EmulatedGpuTest, WaysAreChosenByMeasuring) {
+  const auto gpu = std::static_pointer_cast<GpuDevice>(Open());
+  for (const int major : {8, 9}) {
+    const Choices choices =
+        ChooseWays(Place::kDevice, major, gpu->blocks(), /*bytes=*/256 << 10).value();
+    ASSERT_EQ(choices.classes.size(), 4u);
+    EXPECT_GT(choices.copy_bytes_per_second, 0);
+    for (size_t i = 0; i < choices.classes.size(); ++i) {
+      const device::ClassChoice& choice = choices.classes[i];
+      EXPECT_GT(choice.bytes_per_second, 0);
+      EXPECT_EQ(choice.of_copy, choice.bytes_per_second / choices.copy_bytes_per_second);
+      EXPECT_EQ(choice.way, Name(choices.ways[i]));
+      EXPECT_EQ(choices.For(choice.piece_bytes_below - 1), choices.ways[i]);
+      if (major == 8) EXPECT_NE(choice.way, "bulk");
+      if (i < 2) EXPECT_NE(choice.way, "engine");  // Small pieces.
+    }
+  }
 }
 
 TEST_F(EmulatedGpuTest, MeasuresWhatItIsAskedFor) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "native/base/environment.h"
 #include "native/cuda/draw_backend.h"
 #include "native/cuda/gpu.h"
 #include "native/cuda/gpu_stream.h"
@@ -20,10 +20,8 @@ namespace {
 
 // GEAR_REVERB_PINNED_BYTES, or half of the machine's memory.
 uint64_t RegistrationLimit() {
-  uint64_t bytes;
-  const char* const text = std::getenv("GEAR_REVERB_PINNED_BYTES");
-  if (text != nullptr && absl::SimpleAtoi(text, &bytes)) return bytes;
-  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE) / 2;
+  const int64_t half = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 2;
+  return base::IntegerSetting("GEAR_REVERB_PINNED_BYTES", 0).value_or(half);
 }
 
 // The GPUs in use. An entry dies with its last user; what was measured stays.
@@ -46,7 +44,7 @@ struct Registrations {
     const auto found = users.find(base);
     if (--found->second > 0) return;
     users.erase(found);
-    (void)cudaHostUnregister(base);
+    NoteIfCudaError(cudaHostUnregister(base), "cudaHostUnregister");
   }
 };
 Registrations& TheRegistrations() {

@@ -152,7 +152,8 @@ class GpuStream final : public device::GatherStream {
 
   ~GpuStream() override {
     const CurrentGpu current(gpu_->gpu());
-    (void)cudaStreamSynchronize(stream_.get());  // Sources and staging are free after this.
+    // Sources and staging are free after this.
+    NoteIfCudaError(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
   }
 
   void SetSources(std::shared_ptr<device::SegmentSource> memory,
@@ -167,7 +168,7 @@ class GpuStream final : public device::GatherStream {
       GatherPlan plan, uint64_t bytes, std::shared_ptr<const void> lease) override {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
-    Reap();
+    GR_RETURN_IF_ERROR(Reap());
     Sources::Resolved resolved = sources_->Resolve(&plan);
     const uint64_t staged_bytes = StagingBytes(plan, resolved.not_found);
     const size_t list_bytes = (ListBytes(plan) + 127) / 128 * 128;
@@ -198,7 +199,7 @@ class GpuStream final : public device::GatherStream {
       absl::FunctionRef<absl::Status(std::byte*)> write) override {
     const CurrentGpu current(gpu_->gpu());
     GR_RETURN_IF_ERROR(current.status());
-    Reap();
+    GR_RETURN_IF_ERROR(Reap());
     UnderWay kept;
     kept.lease = std::move(lease);
     GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::move(kept), write));
@@ -231,7 +232,7 @@ class GpuStream final : public device::GatherStream {
     }
     if (!status.ok()) {
       // Something may be under way: nothing is given back before it has ended.
-      (void)cudaStreamSynchronize(stream_.get());
+      NoteIfCudaError(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
       return status;
     }
     kept.gathered = gathered;
@@ -240,14 +241,14 @@ class GpuStream final : public device::GatherStream {
   }
 
   // Gives back what finished gathers used.
-  void Reap() {
-    while (!under_way_.empty() &&
-           cudaEventQuery(under_way_.front().gathered->get()) == cudaSuccess) {
+  absl::Status Reap() {
+    for (; !under_way_.empty(); under_way_.pop_front()) {
+      GR_ASSIGN_OR_RETURN(const bool done, IsDone(*under_way_.front().gathered));
+      if (!done) break;
       auto& host = under_way_.front().host;
       if (host.has_value()) staging_->Give(*std::move(host));
-      under_way_.pop_front();
     }
-    (void)cudaGetLastError();  // "Not ready" is no error.
+    return absl::OkStatus();
   }
 
   absl::StatusOr<PinnedPool::Buffer> TakeStaging(uint64_t bytes) {

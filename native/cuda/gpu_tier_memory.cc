@@ -33,14 +33,15 @@ class GpuTierMemory final : public device::TierMemory {
 
   void Free(std::byte* data) override {
     const CurrentGpu current(gpu_->gpu());
-    (void)cudaFree(data);
+    NoteIfCudaError(cudaFree(data), "cudaFree");
   }
 
   uint64_t default_limit_bytes() const override {
     const CurrentGpu current(gpu_->gpu());
     size_t free = 0, total = 0;
-    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return gpu_->info().memory_bytes / 2;
-    return free / 2;
+    const cudaError_t error = cudaMemGetInfo(&free, &total);
+    NoteIfCudaError(error, "cudaMemGetInfo");
+    return (error == cudaSuccess ? free : gpu_->info().memory_bytes) / 2;
   }
 
   void UseSegments(std::weak_ptr<device::PinnedSegments> segments) override {

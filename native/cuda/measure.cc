@@ -14,7 +14,6 @@ constexpr uint64_t kClassesEndAt[] = {uint64_t{2} << 10, uint64_t{32} << 10, uin
                                       UINT64_MAX};
 constexpr uint64_t kPieceOfClass[] = {uint64_t{1} << 10, uint64_t{16} << 10, uint64_t{256} << 10,
                                       uint64_t{4} << 20};
-constexpr uint64_t kMeasuredBytes = uint64_t{64} << 20;
 constexpr uint64_t kMostSourceBytes = uint64_t{1} << 30;
 // Smaller pieces cost the copy engine more to start than to copy.
 constexpr uint64_t kEngineFromClass = 2;
@@ -157,13 +156,15 @@ GatherWay Choices::For(uint64_t mean_piece_bytes) const {
   return GatherWay::kLanes;
 }
 
-absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held) {
+absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held,
+                                   uint64_t bytes) {
   constexpr int kRepeats = 3;
   Choices choices = UnmeasuredChoices();
   GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
-                      MeasureLargeCopy(place, kMeasuredBytes, kRepeats));
+                      MeasureLargeCopy(place, bytes, kRepeats));
   for (size_t i = 0; i < choices.classes.size(); ++i) {
-    const GatherShape shape{kMeasuredBytes / kPieceOfClass[i], {{1, kPieceOfClass[i]}}};
+    const uint64_t piece = kPieceOfClass[i];
+    const GatherShape shape{std::max(bytes / piece, uint64_t{1}), {{1, piece}}};
     device::ClassChoice& choice = choices.classes[i];
     for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;

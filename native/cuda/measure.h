@@ -28,7 +28,10 @@ struct Choices {
 
   GatherWay For(uint64_t mean_piece_bytes) const;
 };
-absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held);
+// By gathers of so many bytes.
+inline constexpr uint64_t kMeasuredBytes = uint64_t{64} << 20;
+absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& held,
+                                   uint64_t bytes = kMeasuredBytes);
 // Without measuring: where that is not wanted, or a GPU has no memory left for it.
 Choices UnmeasuredChoices();
 

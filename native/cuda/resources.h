@@ -1,5 +1,4 @@
-// Streams, events and memory of one GPU, with owners. Everything here checks CUDA's results; what
-// cannot be reported, in a destructor, is left alone.
+// Streams, events and memory of one GPU, with owners. Everything here checks CUDA's results.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -23,7 +22,9 @@ class BesideCaptures {
       : status_(ToStatus(cudaThreadExchangeStreamCaptureMode(&mode_),
                          "cudaThreadExchangeStreamCaptureMode")) {}
   ~BesideCaptures() {
-    if (status_.ok()) (void)cudaThreadExchangeStreamCaptureMode(&mode_);
+    if (!status_.ok()) return;
+    NoteIfCudaError(cudaThreadExchangeStreamCaptureMode(&mode_),
+                    "cudaThreadExchangeStreamCaptureMode");
   }
   BesideCaptures(const BesideCaptures&) = delete;
   BesideCaptures& operator=(const BesideCaptures&) = delete;
@@ -48,7 +49,7 @@ class CurrentGpu {
     if (status_.ok()) before_ = before;
   }
   ~CurrentGpu() {
-    if (before_ >= 0) (void)cudaSetDevice(before_);
+    if (before_ >= 0) NoteIfCudaError(cudaSetDevice(before_), "cudaSetDevice");
   }
   CurrentGpu(const CurrentGpu&) = delete;
   CurrentGpu& operator=(const CurrentGpu&) = delete;
@@ -82,7 +83,7 @@ class Owned {
     return *this;
   }
   ~Owned() {
-    if (handle_ != nullptr) (void)kEnd(handle_);
+    if (handle_ != nullptr) NoteIfCudaError(kEnd(handle_), "giving a handle back");
   }
   Handle get() const { return handle_; }
 
@@ -100,6 +101,16 @@ inline absl::StatusOr<Event> NewEvent(bool times = false) {
   GR_RETURN_IF_CUDA_ERROR(
       cudaEventCreateWithFlags(&event, times ? cudaEventDefault : cudaEventDisableTiming));
   return Event(event);
+}
+// Whether all that it stands for is done. Does not wait.
+inline absl::StatusOr<bool> IsDone(const Event& event) {
+  const cudaError_t error = cudaEventQuery(event.get());
+  if (error == cudaErrorNotReady) {
+    (void)cudaGetLastError();  // It is none.
+    return false;
+  }
+  GR_RETURN_IF_ERROR(ToStatus(error, "cudaEventQuery"));
+  return true;
 }
 // Does not wait for the default stream, nor that for it.
 inline absl::StatusOr<Stream> NewStream() {

@@ -23,8 +23,8 @@ class Gpu final : public device::SelectBackend {
     return memory;
   }
   void Free(void* memory) override {
-    // An error here is that of earlier work, and the memory is gone all the same.
-    On("cudaFree", [&] { return cudaFree(memory); }).IgnoreError();
+    const CurrentGpu current(index_);
+    NoteIfCudaError(cudaFree(memory), "cudaFree");
   }
   absl::Status Fill(void* memory, int byte, size_t bytes, device::Stream stream) override {
     return On("cudaMemsetAsync",

@@ -21,7 +21,7 @@ class Mark {
  public:
   virtual ~Mark() = default;
   // Whether it is done. Does not wait.
-  virtual bool done() const = 0;
+  virtual absl::StatusOr<bool> done() const = 0;
 };
 
 // Thread-compatible, but for Weights, which any thread may call. Everything with a stream may

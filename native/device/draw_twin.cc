@@ -9,7 +9,7 @@ namespace {
 
 class NothingToWaitFor final : public Mark {
  public:
-  bool done() const override { return true; }
+  absl::StatusOr<bool> done() const override { return true; }
 };
 
 class DrawTwin final : public DrawBackend {

@@ -113,7 +113,7 @@ class LateMark final : public Mark {
  public:
   explicit LateMark(std::shared_ptr<LateWork> work)
       : work_(std::move(work)), after_(work_->added()) {}
-  bool done() const override { return work_->done() >= after_; }
+  absl::StatusOr<bool> done() const override { return work_->done() >= after_; }
 
  private:
   const std::shared_ptr<LateWork> work_;

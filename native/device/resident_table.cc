@@ -28,13 +28,13 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
 
 ResidentTable::~ResidentTable() {
   backend_->Synchronize().IgnoreError();
-  Report();
+  Report().IgnoreError();
   for (const Arriving& lost : arriving_) granted_ += lost.n;  // The device has failed.
   if (granted_ > 0) mirror_->table()->CountUnused(granted_);
 }
 
 absl::Status ResidentTable::Prepare(uint32_t n, absl::Time deadline, Stream stream) {
-  Report();
+  GR_RETURN_IF_ERROR(Report());
   if (granted_ >= n) {  // A batch that failed on its way.
     GR_RETURN_IF_ERROR(mirror_->Follow(stream));
     if (mirror_->selection().size() > 0) return absl::OkStatus();
@@ -60,12 +60,13 @@ absl::Status ResidentTable::Collect(const DrawPlan& plan, const std::byte* outpu
   GR_ASSIGN_OR_RETURN(arriving.mark, backend_->NewMark(stream));
   arriving_.push_back(std::move(arriving));
   granted_ = 0;
-  Report();
-  return absl::OkStatus();
+  return Report();
 }
 
-void ResidentTable::Report() {
-  for (; !arriving_.empty() && arriving_.front().mark->done(); arriving_.pop_front()) {
+absl::Status ResidentTable::Report() {
+  for (; !arriving_.empty(); arriving_.pop_front()) {
+    GR_ASSIGN_OR_RETURN(const bool done, arriving_.front().mark->done());
+    if (!done) break;
     const Arriving& arrived = arriving_.front();
     const auto* const keys = reinterpret_cast<const uint64_t*>(arrived.host.get());
     const auto* const state = reinterpret_cast<const DrawState*>(keys + arrived.n);
@@ -75,6 +76,7 @@ void ResidentTable::Report() {
       mirror_->table()->CountDrawn({keys, arrived.n});
     }
   }
+  return absl::OkStatus();
 }
 
 }  // namespace gear_reverb::device

@@ -50,7 +50,7 @@ class ResidentTable {
   // last call, the draws count as unused.
   absl::Status Collect(const DrawPlan& plan, const std::byte* output, Stream stream);
   // Tells the table what has arrived. Prepare does so too.
-  void Report();
+  absl::Status Report();
 
   // Ends a waiting Prepare, and later ones that would wait, with CANCELLED. Thread-safe.
   void Cancel() { mirror_->Cancel(); }

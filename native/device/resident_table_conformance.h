@@ -134,7 +134,7 @@ TEST_P(ResidentTableTest, TheRateLimiterRulesAndDrawsAreCounted) {
   ASSERT_NO_FATAL_FAILURE(ExpectContents(*second));
   EXPECT_EQ(table->info().counts.samples, 10);
   ASSERT_TRUE(backend->Synchronize().ok());
-  resident->Report();
+  ASSERT_TRUE(resident->Report().ok());
   std::vector<uint64_t> keys = Keys(batch);
   for (const uint64_t key : Keys(*second)) keys.push_back(key);
   for (const auto& item : table->Snapshot().items) {
@@ -182,7 +182,7 @@ TEST_P(ResidentTableTest, InPlaceNothingMoves) {
   ASSERT_TRUE(resident->Prepare(16, absl::InfinitePast(), nullptr).ok());
   ASSERT_TRUE(resident->Collect(*plan, first.output, nullptr).ok());
   ASSERT_TRUE(backend->Synchronize().ok());
-  resident->Report();
+  ASSERT_TRUE(resident->Report().ok());
   EXPECT_EQ(table->info().num_unused_samples, 16);
   int64_t sampled = 0;
   for (const auto& item : table->Snapshot().items) sampled += item.times_sampled;

@@ -8,57 +8,30 @@
 #include "absl/strings/str_cat.h"
 #include "native/base/philox.h"
 #include "native/base/status.h"
+#include "native/device/check_memory.h"
 #include "native/device/selection.h"
 
 namespace gear_reverb::device {
 namespace {
 
-// Memory of a backend for draws, with its owner.
-class Drawn {
- public:
-  static absl::StatusOr<Drawn> Create(SelectBackend& backend, uint32_t n) {
-    GR_ASSIGN_OR_RETURN(void* const memory, backend.Allocate(n * kBytes));
-    return Drawn(backend, memory, n);
-  }
-  Drawn(Drawn&& other) noexcept
-      : backend_(other.backend_), memory_(std::exchange(other.memory_, nullptr)), n_(other.n_) {}
-  ~Drawn() {
-    if (memory_ != nullptr) backend_.Free(memory_);
-  }
+constexpr size_t kDrawBytes = 24;  // A draw in all four forms.
 
-  DrawOutput output() const {
-    DrawOutput output;
-    output.keys = static_cast<uint64_t*>(memory_);
-    output.probabilities = reinterpret_cast<double*>(output.keys + n_);
-    output.slots = reinterpret_cast<uint32_t*>(output.probabilities + n_);
-    output.weights = reinterpret_cast<float*>(output.slots + n_);
-    return output;
-  }
-  absl::Status Poison() { return backend_.Fill(memory_, 0xa5, n_ * kBytes, nullptr); }
-  absl::StatusOr<std::vector<char>> Bytes() {
-    std::vector<char> bytes(n_ * kBytes);
-    GR_RETURN_IF_ERROR(backend_.Copy(bytes.data(), memory_, bytes.size(), nullptr));
-    GR_RETURN_IF_ERROR(backend_.Synchronize(nullptr));
-    return bytes;
-  }
-
- private:
-  static constexpr size_t kBytes = 24;  // A draw in all four forms.
-  Drawn(SelectBackend& backend, void* memory, uint32_t n)
-      : backend_(backend), memory_(memory), n_(n) {}
-
-  SelectBackend& backend_;
-  void* memory_;
-  const uint32_t n_;
-};
+DrawOutput OutputAt(const CheckMemory& memory, uint32_t n) {
+  DrawOutput output;
+  output.keys = memory.data<uint64_t>();
+  output.probabilities = reinterpret_cast<double*>(output.keys + n);
+  output.slots = reinterpret_cast<uint32_t*>(output.probabilities + n);
+  output.weights = reinterpret_cast<float*>(output.slots + n);
+  return output;
+}
 
 // What a call of a selection writes, over poison.
 template <typename Call>
 absl::StatusOr<std::vector<char>> Output(Selection& selection, uint32_t n, Call call) {
-  GR_ASSIGN_OR_RETURN(Drawn drawn, Drawn::Create(*selection.backend(), n));
-  GR_RETURN_IF_ERROR(drawn.Poison());
-  GR_RETURN_IF_ERROR(call(selection, drawn.output()));
-  return drawn.Bytes();
+  GR_ASSIGN_OR_RETURN(const CheckMemory drawn,
+                      CheckMemory::Create(*selection.backend(), n * kDrawBytes));
+  GR_RETURN_IF_ERROR(call(selection, OutputAt(drawn, n)));
+  return drawn.Read();
 }
 
 // `n` changes among `slots` slots, some of one slot, some that free it.
@@ -114,14 +87,14 @@ absl::Status CheckStrategy(const std::shared_ptr<SelectBackend>& backend,
   return absl::OkStatus();
 }
 
-// A weighted selection of `items` items.
+// A selection of `items` items of random priorities.
 absl::StatusOr<std::unique_ptr<Selection>> Filled(std::shared_ptr<SelectBackend> backend,
+                                                  const selectors::SelectorOptions& strategy,
                                                   uint64_t items) {
   if (items == 0 || items >= kNoSlot) {
     return base::InvalidArgument("items (", items, ") must be between 1 and ", kNoSlot - 1, ".");
   }
-  GR_ASSIGN_OR_RETURN(auto selection,
-                      Selection::Create(selectors::PrioritizedOptions{0.6}, std::move(backend)));
+  GR_ASSIGN_OR_RETURN(auto selection, Selection::Create(strategy, std::move(backend)));
   GR_RETURN_IF_ERROR(selection->Reserve(items, nullptr));
   base::Philox random(1);
   std::vector<SlotState> states;
@@ -130,7 +103,7 @@ absl::StatusOr<std::unique_ptr<Selection>> Filled(std::shared_ptr<SelectBackend>
     for (size_t i = 0; i < states.size(); ++i) {
       states[i].slot = static_cast<uint32_t>(first + i);
       states[i].held = 1;
-      states[i].key = first + i;
+      states[i].key = states[i].order = first + i;
       states[i].priority = random.NextDouble();
     }
     GR_RETURN_IF_ERROR(selection->Apply(states, nullptr));
@@ -169,19 +142,33 @@ absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBa
   return differences;
 }
 
-absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend, uint64_t items,
+absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend,
+                                   const selectors::SelectorOptions& strategy, uint64_t items,
                                    uint32_t draws, int repeats) {
-  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), items));
+  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), strategy, items));
   GR_RETURN_IF_ERROR(selection->CheckDraw(draws, 0.4, {}));
-  GR_ASSIGN_OR_RETURN(const Drawn drawn, Drawn::Create(*selection->backend(), draws));
+  GR_ASSIGN_OR_RETURN(const CheckMemory drawn,
+                      CheckMemory::Create(*selection->backend(), draws * kDrawBytes));
   return Measure(*selection->backend(), repeats,
-                 [&] { return selection->Draw(draws, 0.4, drawn.output(), nullptr); });
+                 [&] { return selection->Draw(draws, 0.4, OutputAt(drawn, draws), nullptr); });
+}
+
+absl::StatusOr<double> MeasureTop(std::shared_ptr<SelectBackend> backend,
+                                  const selectors::SelectorOptions& strategy, uint64_t items,
+                                  uint32_t k, int repeats) {
+  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), strategy, items));
+  GR_RETURN_IF_ERROR(selection->CheckTop(k));
+  GR_ASSIGN_OR_RETURN(const CheckMemory first,
+                      CheckMemory::Create(*selection->backend(), k * kDrawBytes));
+  return Measure(*selection->backend(), repeats,
+                 [&] { return selection->Top(k, OutputAt(first, k), nullptr); });
 }
 
 absl::StatusOr<double> MeasureUpdate(std::shared_ptr<SelectBackend> backend, uint64_t items,
                                      uint32_t updates, int repeats) {
   if (updates == 0) return base::InvalidArgument("updates (", updates, ") must be >= 1.");
-  GR_ASSIGN_OR_RETURN(const auto selection, Filled(std::move(backend), items));
+  GR_ASSIGN_OR_RETURN(const auto selection,
+                      Filled(std::move(backend), selectors::PrioritizedOptions{0.6}, items));
   base::Philox random(2);
   std::vector<SlotState> states(updates);
   for (SlotState& state : states) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "native/device/select_backend.h"
+#include "native/selectors/selector.h"
 
 namespace gear_reverb::device {
 
@@ -18,12 +19,17 @@ namespace gear_reverb::device {
 absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBackend> backend,
                                                         uint64_t seed, uint32_t slots);
 
-// Seconds for `draws` weighted draws, with keys, probabilities and importance weights, from `items`
-// items of random priorities: the mean of `repeats`, after one more. The clock is the host's, from
-// one synchronisation to the next.
-absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend, uint64_t items,
+// Seconds for `draws` draws, with keys, probabilities and importance weights, from `items` items of
+// random priorities: the mean of `repeats`, after one more. The clock is the host's, from one
+// synchronisation to the next.
+absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend,
+                                   const selectors::SelectorOptions& strategy, uint64_t items,
                                    uint32_t draws, int repeats);
-// The same for an update of `updates` random priorities, from host memory.
+// The same for the first `k` items of an ordered strategy.
+absl::StatusOr<double> MeasureTop(std::shared_ptr<SelectBackend> backend,
+                                  const selectors::SelectorOptions& strategy, uint64_t items,
+                                  uint32_t k, int repeats);
+// The same for an update of `updates` random priorities of weighted items, from host memory.
 absl::StatusOr<double> MeasureUpdate(std::shared_ptr<SelectBackend> backend, uint64_t items,
                                      uint32_t updates, int repeats);
 

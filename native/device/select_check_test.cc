@@ -60,12 +60,20 @@ TEST(CheckSelectionTest, FindsASingleDifference) {
   EXPECT_EQ(CheckSelection(std::make_shared<SpoiledBackend>(false), 3, 4000)->size(), 4u * 5 * 3);
 }
 
-TEST(MeasureTest, TimesDrawsAndUpdates) {
-  EXPECT_GT(MeasureDraw(MakeSelectTwin(), 5000, 100, 2).value(), 0);
-  EXPECT_GT(MeasureUpdate(MakeSelectTwin(), 5000, 100, 2).value(), 0);
+TEST(MeasureTest, TimesDrawsFirstItemsAndUpdates) {
+  const auto twin = [] { return MakeSelectTwin(); };
+  const selectors::PrioritizedOptions weighted{0.6};
+  for (const selectors::SelectorOptions& strategy : std::vector<selectors::SelectorOptions>{
+           selectors::UniformOptions{}, weighted, selectors::FifoOptions{},
+           selectors::HeapOptions{true}}) {
+    EXPECT_GT(MeasureDraw(twin(), strategy, 5000, 100, 2).value(), 0);
+  }
+  EXPECT_GT(MeasureTop(twin(), selectors::LifoOptions{}, 5000, kMaxTop, 2).value(), 0);
+  EXPECT_GT(MeasureUpdate(twin(), 5000, 100, 2).value(), 0);
   for (const auto& refused :
-       {MeasureDraw(MakeSelectTwin(), 0, 100, 2), MeasureDraw(MakeSelectTwin(), 10, 0, 2),
-        MeasureDraw(MakeSelectTwin(), 10, 10, 0), MeasureUpdate(MakeSelectTwin(), 10, 0, 2)}) {
+       {MeasureDraw(twin(), weighted, 0, 100, 2), MeasureDraw(twin(), weighted, 10, 0, 2),
+        MeasureDraw(twin(), weighted, 10, 10, 0), MeasureTop(twin(), weighted, 10, 1, 2),
+        MeasureUpdate(twin(), 10, 0, 2)}) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
   }
 }

@@ -65,18 +65,18 @@ void SlotDirectory::Let(uint32_t slot) {
   --num_held_;
 }
 
-void SlotDirectory::Reap() {
-  const auto first = std::find_if(under_way_.begin(), under_way_.end(),
-                                  [](const UnderWay& each) { return !each.mark->done(); });
-  for (auto it = under_way_.begin(); it != first; ++it) {
-    storage::Trajectory::ReleaseAll(absl::MakeSpan(it->gone));
+absl::Status SlotDirectory::Reap() {
+  for (; !under_way_.empty(); under_way_.pop_front()) {
+    GR_ASSIGN_OR_RETURN(const bool done, under_way_.front().mark->done());
+    if (!done) break;
+    storage::Trajectory::ReleaseAll(absl::MakeSpan(under_way_.front().gone));
   }
-  under_way_.erase(under_way_.begin(), first);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<absl::Span<const SlotState>> SlotDirectory::Apply(TableChanges& changes,
                                                                  Stream stream) {
-  Reap();
+  GR_RETURN_IF_ERROR(Reap());
   GR_RETURN_IF_ERROR(Sort(changes));
   GR_RETURN_IF_ERROR(Reserve(held_.size(), stream));
   GR_RETURN_IF_ERROR(Check(stream));

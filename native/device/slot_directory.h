@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,7 +70,7 @@ class SlotDirectory {
   // Room for slots below `count`.
   absl::Status Reserve(size_t count, Stream stream);
   // Lets go of what the device has done with, as Apply does too.
-  void Reap();
+  absl::Status Reap();
 
   // Empty until the first item came.
   const std::vector<ItemColumn>& columns() const { return columns_; }
@@ -130,7 +131,7 @@ class SlotDirectory {
   std::vector<Priority> priorities_;
   UnderWay now_;  // Until Finish.
 
-  std::vector<UnderWay> under_way_;  // Oldest first.
+  std::deque<UnderWay> under_way_;  // Oldest first.
 };
 
 }  // namespace gear_reverb::device

@@ -19,6 +19,7 @@ thread_local int current_gpu = 0;
 
 namespace {
 thread_local cudaError_t last_error = cudaSuccess;
+constexpr int kRuntimeVersion = 13000;
 }  // namespace
 
 State::State() {
@@ -82,15 +83,18 @@ Use InUse() {
 using namespace gear_reverb::emulation;  // NOLINT: the functions are CUDA's.
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = 13000;
-  return cudaSuccess;
+  return Call("cudaDriverGetVersion", Calls::kAlways, [&] {
+    *version = TheState().machine.driver;
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaRuntimeGetVersion(int* version) {
-  *version = 13000;
+  *version = kRuntimeVersion;
   return cudaSuccess;
 }
 cudaError_t cudaGetDeviceCount(int* count) {
   return Call("cudaGetDeviceCount", Calls::kAlways, [&] {
+    if (TheState().machine.driver < kRuntimeVersion) return cudaErrorInsufficientDriver;
     *count = TheState().machine.gpus;
     return *count > 0 ? cudaSuccess : cudaErrorNoDevice;
   });

@@ -3,12 +3,12 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <limits>
 #include <system_error>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/numbers.h"
+#include "native/base/environment.h"
 
 namespace gear_reverb::kernels {
 namespace {
@@ -20,10 +20,10 @@ std::atomic<CopyPool*> pool{nullptr};
 int CopyThreads() {
   static const int threads = [] {
     constexpr int kMost = 8;
-    int wanted;
-    const char* const text = std::getenv("GEAR_REVERB_GATHER_THREADS");
-    if (text != nullptr && absl::SimpleAtoi(text, &wanted) && wanted >= 1) return wanted;
-    return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMost);
+    const int cores = static_cast<int>(std::thread::hardware_concurrency());
+    const auto wanted = base::IntegerSetting("GEAR_REVERB_GATHER_THREADS", 1);
+    return static_cast<int>(std::min<int64_t>(
+        wanted.value_or(std::clamp(cores, 1, kMost)), std::numeric_limits<int>::max()));
   }();
   return threads;
 }

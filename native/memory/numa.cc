@@ -15,6 +15,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "native/base/environment.h"
 
 namespace gear_reverb::memory {
 namespace {
@@ -84,9 +85,14 @@ int Topology::NodeOfEnvironment() const {
   if (text == nullptr) return kAnyNode;
   if (absl::string_view(text) == "gpu") return NodeOfFirstGpu();
   const std::vector<int> nodes = Nodes();
+  if (nodes.size() < 2) return kAnyNode;
   int node;
-  if (nodes.size() < 2 || !absl::SimpleAtoi(text, &node)) return kAnyNode;
-  return std::find(nodes.begin(), nodes.end(), node) == nodes.end() ? kAnyNode : node;
+  if (absl::SimpleAtoi(text, &node) &&
+      std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
+    return node;
+  }
+  base::IgnoreSetting("GEAR_REVERB_NUMA_NODE", text, "a memory node of this machine, or 'gpu'");
+  return kAnyNode;
 }
 
 void PlaceOnNode(void* base, size_t bytes, int node) {

@@ -10,6 +10,7 @@ namespace gear_reverb::emulation {
 
 struct Machine {
   int gpus = 1;
+  int driver = 13000;                       // Its version, as CUDA counts; 0: there is none.
   int major = 9;                            // Of the compute capability.
   size_t memory_bytes = size_t{512} << 20;  // Of all GPUs together.
   bool registers_read_only = true;

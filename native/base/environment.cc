@@ -1,0 +1,51 @@
+#include "native/base/environment.h"
+
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "native/base/log.h"
+#include "native/base/mutex.h"
+
+namespace gear_reverb::base {
+namespace {
+
+template <typename T, typename Parse>
+std::optional<T> Setting(const char* name, T least, const char* kind, Parse parse) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  // Not a number is less than nothing, so it fails here too.
+  if (T value; parse(text, &value) && value >= least) return value;
+  IgnoreSetting(name, text, absl::StrCat(kind, " >= ", least));
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<int64_t> IntegerSetting(const char* name, int64_t least) {
+  return Setting(name, least, "a whole number",
+                 [](const char* text, int64_t* value) { return absl::SimpleAtoi(text, value); });
+}
+
+std::optional<double> NumberSetting(const char* name, double least) {
+  return Setting(name, least, "a number",
+                 [](const char* text, double* value) { return absl::SimpleAtod(text, value); });
+}
+
+void IgnoreSetting(const char* name, const std::string& text, const std::string& wanted) {
+  struct Told {
+    Mutex mutex;
+    std::set<std::pair<std::string, std::string>> settings ABSL_GUARDED_BY(mutex);
+  };
+  static Told& told = *new Told;
+  {
+    MutexLock lock(&told.mutex);
+    if (!told.settings.emplace(name, text).second) return;
+  }
+  Log(LogLevel::kWarning, absl::StrCat(name, " is '", text, "' and must be ", wanted,
+                                       "; the default is used."));
+}
+
+}  // namespace gear_reverb::base
