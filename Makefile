@@ -77,7 +77,7 @@ check: build
 format: build
 	.venv/bin/ruff check --fix --quiet .
 	.venv/bin/ruff format .
-	find native -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' | xargs .venv/bin/clang-format -i
+	find native benchmarks -name '*.h' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' | xargs .venv/bin/clang-format -i
 
 clean:
 	rm -rf build dist *.egg-info gear_reverb/_native.*.so

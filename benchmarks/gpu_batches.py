@@ -17,19 +17,21 @@ BATCHES = (32, 256, 1024)
 MOST_BYTES = 4 << 30  # Of one batch: W3 of 256.
 
 
-def through_the_tier(device: str, out: str, copy_rate: float, draw: str) -> list[dict[str, Any]]:
+def through_the_tier(
+    device: str, out: str, copy_rate: float, draw: str, small: bool
+) -> list[dict[str, Any]]:
     """Batches of a table whose columns the device keeps."""
     results = []
     # (workload, batch, items): each batch is large, and the table some times as large.
     for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
-        if device == "cpu":  # To prove the steps.
-            batch, items = batch // 16, items // 4
+        if small:
+            batch, items = 1, 4
         widths = WORKLOADS[name].widths
         with tier_sampler(device, out, draw, batch, items, widths) as (sampler, tier):
             for _ in range(3):
                 next(sampler)
             before = sampler.device_stats()
-            count = 20
+            count = 2 if small else 20
             rate = count * batch * sum(widths) / seconds_of(sampler, count, out)
             after = sampler.device_stats()
         there, all_bytes = (after[k] - before[k] for k in ("device_bytes", "gathered_bytes"))
@@ -100,22 +102,21 @@ def seconds_of(sampler, count: int, out: str) -> float:
     return time.perf_counter() - start
 
 
-def whole(device: str, out: str, copy_rate: float) -> list[dict[str, Any]]:
+def whole(device: str, out: str, copy_rate: float, small: bool) -> list[dict[str, Any]]:
     """Batches of tables in the host's memory, small and large, drawn by the host and the device."""
     results = []
-    smaller = 32 if device == "cpu" else 1  # To prove the steps.
     for name, items in (("W1", 4096), ("W2", 2048), ("W3", 128)):
         widths = WORKLOADS[name].widths
-        with client_of(items // smaller, widths, "host") as client:
-            for batch in BATCHES:
+        with client_of(items // 32 if small else items, widths, "host") as client:
+            for batch in (2,) if small else BATCHES:
                 batch_bytes = batch * sum(widths)
-                if batch_bytes > MOST_BYTES // smaller:
+                if batch_bytes > MOST_BYTES:
                     continue
                 for draw in ("host", "device"):
                     options = {"device": device, "out": out, "draw": draw}
                     with client.batch_sampler(TABLE, batch, **options) as sampler:
                         until_nothing_is_staged(sampler)
-                        count = max(16, min(100, 4 * MOST_BYTES // smaller // batch_bytes))
+                        count = 2 if small else max(16, min(100, 4 * MOST_BYTES // batch_bytes))
                         rate = count * batch_bytes / seconds_of(sampler, count, out)
                     result = {"workload": name, "batch": batch, "draw": draw}
                     results.append(result | {"bytes_per_second": rate})

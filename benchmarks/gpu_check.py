@@ -1,9 +1,10 @@
 """Checks and times collection on one GPU, or on the CPU's twin; see scripts/gpu_check.sh.
 
-    python benchmarks/gpu_check.py --device cuda:0 --result FILE [--commit NAME]
+    python benchmarks/gpu_check.py --device cuda:0 --result FILE [--commit NAME] [--small]
 
 Fresh random data at every run. Prints a line per step and the ratios; the result file has all
-numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they are.
+numbers. Nothing but NumPy is needed; PyTorch, JAX and CuPy are used where they are. --small takes
+the same steps with little data, to prove them where there is no GPU: its figures mean nothing.
 """
 
 import argparse
@@ -68,11 +69,11 @@ class Report:
         self.write()
 
 
-def kernels_are_like_their_twins(gpu: int) -> dict[str, Any]:
-    seed = secrets.randbits(32)
-    differences = cuda.self_test(gpu, seed, rounds=10)
+def kernels_are_like_their_twins(gpu: int, small: bool) -> dict[str, Any]:
+    seed, rounds = secrets.randbits(32), 1 if small else 10
+    differences = _native.cuda_self_test(gpu, seed, rounds, large=not small)
     assert not differences, "\n".join(differences)
-    return {"seed": seed, "rounds": 10}
+    return {"seed": seed, "rounds": rounds}
 
 
 def as_numpy(array: Any) -> np.ndarray:
@@ -148,16 +149,16 @@ def serve(
     return server, client
 
 
-def ceilings(gpu: int) -> dict[str, float]:
+def ceilings(gpu: int, small: bool) -> dict[str, float]:
     return {
-        place: _native.cuda_measure_copy(gpu, place, 1 << 30, REPEATS)
+        place: _native.cuda_measure_copy(gpu, place, 1 << (20 if small else 30), REPEATS)
         for place in ("host", "device")
     }
 
 
-def selection_is_like_its_twin(gpu: int | None) -> dict[str, int]:
-    seed = int(np.random.default_rng().integers(1 << 32))
-    differences = _native.cuda_check_selection(gpu, seed, 300_000)
+def selection_is_like_its_twin(gpu: int | None, small: bool) -> dict[str, int]:
+    seed = secrets.randbits(32)
+    differences = _native.cuda_check_selection(gpu, seed, 2000 if small else 300_000)
     assert not differences, differences
     return {"seed": seed}
 
@@ -169,9 +170,9 @@ def draws_kernels_are_like_their_twins(gpu: int | None) -> dict[str, int]:
     return {"seed": seed}
 
 
-def strategies(gpu: int | None) -> list[dict[str, float | str]]:
+def strategies(gpu: int | None, small: bool) -> list[dict[str, float | str]]:
     """2^20 draws of every strategy from 10^6 items, and an order's first 1024, in milliseconds."""
-    draws, items = (1 << 20, 10**6) if gpu is not None else (1 << 16, 10**5)
+    draws, items = (1 << 10, 3000) if small else (1 << 20, 10**6)
     results: list[dict[str, float | str]] = []
     for name in ("Uniform", "Prioritized", "Fifo", "Lifo", "MinHeap", "MaxHeap"):
         draw = _native.cuda_measure_draw(gpu, name, items, draws, REPEATS) * 1e3
@@ -187,15 +188,15 @@ def strategies(gpu: int | None) -> list[dict[str, float | str]]:
     return results
 
 
-def selections(gpu: int | None) -> list[dict[str, float]]:
+def selections(gpu: int | None, small: bool) -> list[dict[str, float]]:
     """Weighted draws and updates of priorities, in milliseconds."""
-    largest = 10**8 if gpu is not None else 10**6
+    draws = 1 << (10 if small else 20)
     results = []
-    for items in (10**5, 10**6, largest):
-        draw = _native.cuda_measure_draw(gpu, "Prioritized", items, 1 << 20, REPEATS) * 1e3
+    for items in (10**3, 10**4) if small else (10**5, 10**6, 10**8):
+        draw = _native.cuda_measure_draw(gpu, "Prioritized", items, draws, REPEATS) * 1e3
         update = _native.cuda_measure_update(gpu, items, 4096, 10 * REPEATS) * 1e3
-        results.append({"items": items, "draw 2^20 ms": draw, "update 4096 ms": update})
-        print(f"   {items} items: draw 2^20 {draw:.3f} ms, update 4096 {update:.4f} ms")
+        results.append({"items": items, f"draw {draws} ms": draw, "update 4096 ms": update})
+        print(f"   {items} items: draw {draws} {draw:.3f} ms, update 4096 {update:.4f} ms")
     return results
 
 
@@ -212,10 +213,13 @@ def main() -> int:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--result", type=pathlib.Path, required=True)
     parser.add_argument("--commit", default="")
+    parser.add_argument("--small", action="store_true")
     options = parser.parse_args()
+    small = options.small
     report = Report(options.device, options.result)
     report.values["date"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
     report.values["commit"] = options.commit
+    report.values["small"] = small
     report.values["driver"] = driver()
     report.values["cuda"] = cuda.stats()
     on_gpu = options.device != "cpu"
@@ -224,7 +228,7 @@ def main() -> int:
             print(f"FAILED: {cuda.why_not()}")
             return 1
         gpu = int(options.device.partition(":")[2] or 0)
-        report.step("kernels are like their twins", kernels_are_like_their_twins, gpu)
+        report.step("kernels are like their twins", kernels_are_like_their_twins, gpu, small)
         frameworks = ("torch", "cupy", "jax")
     else:
         frameworks = ("numpy",)
@@ -235,7 +239,7 @@ def main() -> int:
     )
     next(held)
     selector = gpu if on_gpu else None
-    report.step("selection is like its twin", selection_is_like_its_twin, selector)
+    report.step("selection is like its twin", selection_is_like_its_twin, selector, small)
     report.step("draws' kernels are like their twins", draws_kernels_are_like_their_twins, selector)
     for out in frameworks:
         report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
@@ -250,22 +254,22 @@ def main() -> int:
     # CUDA graphs are captured by PyTorch.
     graphs = (options.device, frameworks[0], as_numpy)
     report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
-    report.step("rates of draws", gpu_draws.rates, *graphs[:2])
+    report.step("rates of draws", gpu_draws.rates, *graphs[:2], small)
     rates = {}
     if on_gpu:
-        report.step("ceilings", ceilings, gpu)
+        report.step("ceilings", ceilings, gpu, small)
         rates = report.values.get("ceilings", {})
         for place, rate in rates.items():
-            report.step(f"gather from {place}", gpu_gathers.rates, gpu, place, rate)
+            report.step(f"gather from {place}", gpu_gathers.rates, gpu, place, rate, small)
         report.step("index_select", gpu_gathers.against_index_select, gpu)
     copy_rate = rates.get("device", 0)
     tier = (options.device, frameworks[0], copy_rate)
-    report.step("tier", gpu_batches.through_the_tier, *tier, "host")
-    report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device")
-    report.step("selection", selections, selector)
-    report.step("strategies", strategies, selector)
+    report.step("tier", gpu_batches.through_the_tier, *tier, "host", small)
+    report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device", small)
+    report.step("selection", selections, selector, small)
+    report.step("strategies", strategies, selector, small)
     batches = (options.device, frameworks[0], rates.get("host", 0))
-    report.step("whole batches", gpu_batches.whole, *batches)
+    report.step("whole batches", gpu_batches.whole, *batches, small)
     if on_gpu:
         report.step("bars", gpu_gathers.bars, report.values, always=True)
     report.values["the device at the end"] = held.device_stats()

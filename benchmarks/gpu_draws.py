@@ -109,25 +109,26 @@ def captured(sampler: gear_reverb.FixedBatchSampler, device: str) -> Any:
     return graph.replay
 
 
-def rates(device: str, out: str) -> dict[str, float]:
+def rates(device: str, out: str, small: bool) -> dict[str, float]:
     """Batches per second: drawn by the host and by the device, and the latter's graph."""
     found = {}
     finish = (lambda: None) if device == "cpu" else importlib.import_module(out).cuda.synchronize
 
+    count = 5 if small else 200
+
     def measure(name: str, draw: Any) -> None:
-        for _ in range(10):
+        for _ in range(count // 10):
             draw()
         finish()
         start = time.perf_counter()
-        count = 200
         for _ in range(count):
             draw()
         finish()
         found[name] = count / (time.perf_counter() - start)
         print(f"   {name}: {found[name]:.0f} batches/s")
 
-    with a_client(20_000) as client:
-        for batch in (32, 256, 1024):
+    with a_client(500 if small else 20_000) as client:
+        for batch in (4, 32) if small else (32, 256, 1024):
             for draw in ("host", "device"):
                 with client.batch_sampler("t", batch, device=device, out=out, draw=draw) as sampler:
                     measure(f"B={batch} drawn by the {draw}", lambda s=sampler: next(s))

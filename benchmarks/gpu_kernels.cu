@@ -1,5 +1,5 @@
-// Checks and times the collection kernels alone, compiled from their source: to try a variant, change
-// native/cuda and call this again. scripts/try_kernels.sh builds it where there is a GPU.
+// Checks and times the collection kernels alone, compiled from their source: to try a variant,
+// change native/cuda and call this again. scripts/try_kernels.sh builds it where there is a GPU.
 //
 //     gpu_kernels [BATCH ...] [--bytes MOST]
 //
@@ -49,10 +49,8 @@ struct Workload {
   double least;  // Of the longest items' length.
 };
 const Workload kWorkloads[] = {
-    {"W1", {{4, 11000}, {4, 3000}}, 1},
-    {"W2", {{4, 96000}, {4, 1000}}, 1},
-    {"W3", {{4, 3000000}}, 1},
-    {"W4", {{1, 4096}, {1, 4096}, {1, 1024}}, 1.0 / 16},
+    {"W1", {{4, 11000}, {4, 3000}}, 1}, {"W2", {{4, 96000}, {4, 1000}}, 1},
+    {"W3", {{4, 3000000}}, 1},          {"W4", {{1, 4096}, {1, 4096}, {1, 1024}}, 1.0 / 16},
     {"W5", {{4, 564480}}, 1},
 };
 
@@ -186,8 +184,8 @@ struct Gpu {
 };
 
 // The kernels on one batch, a line for each; how many were wrong. `copy`: the large one's rate.
-int Try(const Gpu& gpu, const Workload& workload, uint64_t batch, const List& list, ptrdiff_t offset,
-        double copy) {
+int Try(const Gpu& gpu, const Workload& workload, uint64_t batch, const List& list,
+        ptrdiff_t offset, double copy) {
   const OnDevice<Row> rows(list.rows);
   const OnDevice<RowPiece> pieces(list.pieces);
   const OnDevice<std::byte> output(list.output_bytes);
@@ -203,8 +201,8 @@ int Try(const Gpu& gpu, const Workload& workload, uint64_t batch, const List& li
     });
     const bool right = IsRight(list, output.data, offset);
     const double rate = static_cast<double>(list.payload_bytes) / seconds;
-    std::printf("   %s%s B=%llu by %s: %.2f of the copy, %.1f GB/s\n", right ? "" : "WRONG: ",
-                workload.name, static_cast<unsigned long long>(batch),
+    std::printf("   %s%s B=%llu by %s: %.2f of the copy, %.1f GB/s\n",
+                right ? "" : "WRONG: ", workload.name, static_cast<unsigned long long>(batch),
                 kernel == GatherKernel::kLanes ? "lanes" : "bulk", rate / copy, rate / 1e9);
     wrong += !right;
   }
@@ -217,10 +215,10 @@ int TryAll(const Gpu& gpu, const Options& options, const std::byte* source, uint
   double copy = 0;
   {
     const OnDevice<std::byte> target(source_bytes);
-    copy = static_cast<double>(source_bytes) / MedianSeconds(gpu.stream, [&] {
-             MUST(cudaMemcpyAsync(target.data, source, source_bytes, cudaMemcpyDefault,
-                                  gpu.stream));
-           });
+    copy =
+        static_cast<double>(source_bytes) / MedianSeconds(gpu.stream, [&] {
+          MUST(cudaMemcpyAsync(target.data, source, source_bytes, cudaMemcpyDefault, gpu.stream));
+        });
   }
   std::printf("from the %s; one copy: %.1f GB/s\n", offset == 0 ? "host" : "device", copy / 1e9);
   int wrong = 0;

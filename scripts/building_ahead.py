@@ -14,12 +14,12 @@ _ended = False
 _done: dict[str, threading.Event] = {}
 
 
-def commands(name: str, sanitize: str) -> list[list[str]]:
-    """Those that build the native tests in build/`name`, with the given sanitizers."""
+def commands(name: str, sanitize: str, target: str = "all") -> list[list[str]]:
+    """Those that build the native tests in build/`name`, or one target, with these sanitizers."""
     options = ["-DGEAR_REVERB_TESTS=ON", f"-DGEAR_REVERB_SANITIZE={sanitize}"]
     return [
         ["cmake", "-S", ".", "-B", f"build/{name}", "-G", "Ninja", *options],
-        ["cmake", "--build", f"build/{name}"],
+        ["cmake", "--build", f"build/{name}", "--target", target],
     ]
 
 

@@ -32,7 +32,7 @@ sources() {  # Those whose names match a regular expression.
 }
 
 clang_format_is_clean() {
-  sources '^native/.*\.(h|cc|cu|cuh)$' | xargs -0 "$bin/clang-format" --dry-run -Werror
+  sources '^(native|benchmarks)/.*\.(h|cc|cu|cuh)$' | xargs -0 "$bin/clang-format" --dry-run -Werror
 }
 
 # The module must show nothing but its entry point, or it clashes with other copies of gRPC in the

@@ -9,6 +9,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 device=cuda:0
+small=()
 if [ "${1:-}" = --cpu ]; then
   device=cpu
   shift
@@ -24,6 +25,7 @@ status=0
 export PYTHONPATH="$scratch/site${PYTHONPATH:+:$PYTHONPATH}"
 if [ "$device" = cpu ]; then
   result=$PWD/build/gpu_check_cpu.json
+  small=(--small)
   mkdir -p build
 else
   result=${OUT:-$PWD/benchmarks/results}/gpu.json
@@ -83,5 +85,5 @@ else
 fi
 
 timeout 340 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
-  --commit "$(cat "$wheels/COMMIT" 2>/dev/null)" || status=1
+  "${small[@]}" --commit "$(cat "$wheels/COMMIT" 2>/dev/null)" || status=1
 exit $status

@@ -28,6 +28,16 @@ REPORTS = ROOT / "build" / "reports"
 PROGRAM_TIMEOUT_SECONDS = 600
 # What is tested beside a framework, in an environment that has it.
 ADAPTERS = {"torch": "tests/test_torch_adapter.py", "jax": "tests/test_jax_adapter.py"}
+# What is tested on the CPU's twin and on an emulated GPU.
+ON_DEVICES = (
+    "tests/test_gpu_arrays.py",
+    "tests/test_gpu_check.py",
+    "tests/test_cuda.py",
+    "tests/test_device_batches.py",
+    "tests/test_device_draws.py",
+    "tests/test_device_tier.py",
+    "tests/test_fixed_batches.py",
+)
 # What is tested with each framework that is there.
 FRAMEWORKS = (
     "tests/test_batch_frameworks.py",
@@ -136,6 +146,24 @@ def python() -> Counts:
     forced = {"GEAR_REVERB_DATA_PLANE": "shared-memory"}
     counts.add(pytest("python-shared-memory", ".venv", *tests, "-m", "not other_plane", env=forced))
     return counts
+
+
+def emulated() -> Counts:
+    """The tests of devices, on a GPU that is emulated, with all that lies above it."""
+    if setup_venv(".venv", "demo,test,dev", "3.11", "3.12", "3.13", "3.10"):
+        return Counts().fail("the virtual environment could not be made")
+    tell_abi = "import sysconfig; print(sysconfig.get_config_var('SOABI'))"
+    abi = subprocess.check_output([ROOT / ".venv/bin/python", "-c", tell_abi], text=True).strip()
+    commands = building_ahead.commands("native", "", f"_native_emulated.{abi}")
+    if any(map(run, commands)):
+        return Counts().fail("the build failed")
+    extension = ROOT / "build" / "native" / "python" / abi / "emulated" / f"_native.{abi}.so"
+    env = {
+        "PYTHONPATH": f"{ROOT}/tests/emulated",
+        "GEAR_REVERB_EMULATED": str(extension),
+        "GEAR_REVERB_TEST_DEVICE": "cuda:0",
+    }
+    return pytest("emulated", ".venv", *ON_DEVICES, "-p", "emulated_gpu", env=env)
 
 
 def compat() -> Counts:
@@ -247,6 +275,7 @@ def main() -> int:
     suites: dict[str, Callable[[], Counts]] = {
         "native": lambda: native("native"),
         "python": python,
+        "emulated": emulated,
         "compat": compat,
         "acme": acme,
         "imports": imports,

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from batches import insert, steps
+from devices import DEVICE, ON_DEVICE
 from tables import make_table
 
 import gear_reverb
@@ -60,12 +61,12 @@ def test_the_twin_gives_the_same_batches(serve, ragged, prefetch):
     options = {"ragged": ragged, "prefetch": prefetch, "seed": 3, "beta": 0.5}
     with (
         client.batch_sampler("t", 16, **options) as plain,
-        client.batch_sampler("t", 16, device="cpu", **options) as twin,
+        client.batch_sampler("t", 16, **ON_DEVICE, **options) as twin,
     ):
         assert_same_batches(plain, twin)
         stats = twin.device_stats()
-        assert stats["device"] == "cpu" and stats["batches"] >= 4
-        assert stats["choices"][0]["way"] == "twin"
+        assert stats["device"] == DEVICE and stats["batches"] >= 4
+        assert stats["choices"][0]["way"] == ("twin" if DEVICE == "cpu" else "lanes")
         assert plain.device_stats() is None
 
 
@@ -87,14 +88,14 @@ def test_columns_of_different_lengths_have_their_own_sides(serve, ragged):
     options = {"ragged": ragged, "seed": 1}
     with (
         client.batch_sampler("t", 5, **options) as plain,
-        client.batch_sampler("t", 5, device="cpu", **options) as twin,
+        client.batch_sampler("t", 5, **ON_DEVICE, **options) as twin,
     ):
         assert_same_batches(plain, twin)
 
 
 def test_the_twin_works_over_every_plane(client):
     insert(client, [steps(1, 2, 3), steps(4, 5, 6)])
-    with client.batch_sampler("t", 4, device="cpu") as sampler:
+    with client.batch_sampler("t", 4, **ON_DEVICE) as sampler:
         batch = next(sampler)
     assert batch.data[0].tolist() == [[1, 2, 3]] * 4
     batch.data[0][:] = 0  # Writable.
@@ -108,7 +109,7 @@ def test_casts(serve):
     insert(client, [[{"f": floats[i], "u": pixels[i], "x": np.int32(i)} for i in range(4)]])
 
     def draw(**cast):
-        with client.batch_sampler("t", 2, device="cpu", cast=cast) as sampler:
+        with client.batch_sampler("t", 2, **ON_DEVICE, cast=cast) as sampler:
             return next(sampler).data
 
     with np.errstate(over="ignore"):
@@ -132,8 +133,8 @@ def test_casts(serve):
         ({"device": "tpu:0"}, "'cpu' or 'cuda:N', but is 'tpu:0'"),
         ({"device": "cuda:x", "out": "torch"}, "'cuda:x'"),
         ({"cast": {"float32": "float16"}}, "needs a device"),
-        ({"device": "cpu", "cast": {"int32": "float16"}}, "int32 cannot be cast"),
-        ({"device": "cpu", "cast": {"float32": "float64"}}, "'float64'"),
+        ({**ON_DEVICE, "cast": {"int32": "float16"}}, "int32 cannot be cast"),
+        ({**ON_DEVICE, "cast": {"float32": "float64"}}, "'float64'"),
     ],
 )
 def test_wrong_arguments(client, options, text):
@@ -143,7 +144,7 @@ def test_wrong_arguments(client, options, text):
 
 def test_max_bytes_holds_after_casts(client):
     insert(client, [[{"u": np.zeros(1000, np.uint8)}]])
-    options = {"device": "cpu", "max_bytes": 1500}
+    options = {**ON_DEVICE, "max_bytes": 1500}
     with client.batch_sampler("t", 1, **options) as sampler:
         next(sampler)
     with client.batch_sampler("t", 1, cast={"uint8": "float16"}, **options) as sampler:
@@ -159,5 +160,5 @@ def test_a_gpu_that_is_not_there_is_refused_with_the_reason(client):
     with pytest.raises(RuntimeError, match="'cuda:0' cannot be used") as refused:
         client.batch_sampler("t", 1, device="cuda:0", out="torch")
     assert reason in str(refused.value)
-    with client.batch_sampler("t", 1, device="cpu") as sampler:
+    with client.batch_sampler("t", 1, **ON_DEVICE) as sampler:
         assert next(sampler).data[0].tolist() == [[1]]

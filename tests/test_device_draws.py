@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from batches import LENGTH, alike, insert, queue, samples_done, steps
+from devices import DEVICE, ON_DEVICE
 from processes import wait_until
 from tables import make_table
 
@@ -31,11 +32,12 @@ def test_batches_have_what_the_table_has(serve, prefetch):
     priorities = [float(p) for p in rng.integers(0, 5, 40)]
     insert(client, alike(rng, 40), priority=priorities)
     total = sum(p**0.8 for p in priorities)
-    options = {"device": "cpu", "draw": "device", "prefetch": prefetch, "beta": 0.5}
+    options = {**ON_DEVICE, "draw": "device", "prefetch": prefetch, "beta": 0.5}
     with client.batch_sampler("t", 16, **options) as sampler:
         drawn = [next(sampler) for _ in range(20)]
         assert sampler.device_stats()["why_host_draws"] == ""
-        assert repr(sampler) == "BatchSampler, table=t, batch_size=16, device=cpu, draw=device"
+        shown = f"BatchSampler, table=t, batch_size=16, device={DEVICE}, draw=device"
+        assert repr(sampler) == shown
     with client.batch_sampler("t", 1) as sampler:
         expected = {}
         while len(expected) < sum(p > 0 for p in priorities):
@@ -58,7 +60,7 @@ def test_batches_have_what_the_table_has(serve, prefetch):
 def test_a_changing_table(serve):
     client = serve(make_table(max_size=30))
     rng = np.random.default_rng(2)
-    options = {"device": "cpu", "draw": "device", "prefetch": 0}
+    options = {**ON_DEVICE, "draw": "device", "prefetch": 0}
     with client.batch_sampler("t", 8, **options) as sampler:
         for _ in range(20):
             keys = client.insert_batch(
@@ -81,7 +83,7 @@ def test_equal_seeds_draw_equal_batches(serve):
     insert(client, alike(rng, 30), priority=[float(p) for p in rng.uniform(1, 9, 30)])
 
     def keys(seed, prefetch):
-        options = {"device": "cpu", "draw": "device", "seed": seed, "prefetch": prefetch}
+        options = {**ON_DEVICE, "draw": "device", "seed": seed, "prefetch": prefetch}
         with client.batch_sampler("t", 10, **options) as sampler:
             return np.concatenate([next(sampler).info.key for _ in range(5)])
 
@@ -93,32 +95,34 @@ def test_casts_and_frameworks(serve):
     torch = pytest.importorskip("torch")
     client = serve(make_table())
     insert(client, alike(np.random.default_rng(4), 5))
-    options = {"device": "cpu", "draw": "device", "beta": 1.0}
+    options = {**ON_DEVICE, "out": "torch", "draw": "device", "beta": 1.0}
     with client.batch_sampler(
-        "t", 4, out="torch", cast={"float32": "bfloat16", "uint8": "float16"}, **options
+        "t", 4, cast={"float32": "bfloat16", "uint8": "float16"}, **options
     ) as sampler:
         batch = next(sampler)
     assert batch.data[0].dtype == torch.bfloat16 and batch.data[0].shape == (4, LENGTH, 11)
     assert batch.data[1].dtype == torch.float16 and batch.data[2].dtype == torch.int64
-    assert isinstance(batch.info.key, np.ndarray) and batch.info.priority.tolist() == [1.0] * 4
+    assert isinstance(batch.info.key, np.ndarray) == (DEVICE == "cpu")
+    assert batch.info.priority.tolist() == [1.0] * 4
     assert batch.weights.tolist() == [1.0] * 4
 
 
 def test_draws_are_counted(serve):
     client = serve(make_table())
     insert(client, alike(np.random.default_rng(5), 3))
-    with client.batch_sampler("t", 6, device="cpu", draw="device", prefetch=0) as sampler:
+    with client.batch_sampler("t", 6, **ON_DEVICE, draw="device", prefetch=0) as sampler:
         keys = np.concatenate([next(sampler).info.key for _ in range(4)])
+        next(sampler)  # A GPU's draws are told by a later batch.
         info = client.server_info()["t"]
-        assert info.rate_limiter_info.sample_stats.completed == 24
+        assert info.rate_limiter_info.sample_stats.completed == 30
         assert info.num_unique_samples == len(set(keys))
     # By the oldest first, the only one that this draws.
     batch = client.sample_batch("t", 1)
-    assert batch.info.times_sampled[0] == 24 + 1 and batch.info.key[0] == keys[0]
-    with client.batch_sampler("t", 6, device="cpu", draw="device", prefetch=3) as sampler:
+    assert batch.info.times_sampled[0] == 30 + 1 and batch.info.key[0] == keys[0]
+    with client.batch_sampler("t", 6, **ON_DEVICE, draw="device", prefetch=3) as sampler:
         next(sampler)
         before = client.server_info()["t"].num_unused_samples
-        wait_until(lambda: samples_done(client, "t") >= 24 + 4 * 6)
+        wait_until(lambda: samples_done(client, "t") >= 30 + 4 * 6)
     assert client.server_info()["t"].num_unused_samples >= before + 18
 
 
@@ -127,7 +131,7 @@ def test_the_rate_limiter_rules(serve):
     client = serve(make_table(rate_limiter=limiter))
     insert(client, alike(np.random.default_rng(6), 2))
     done = lambda: client.server_info()["t"].rate_limiter_info.sample_stats.completed  # noqa: E731
-    options = {"device": "cpu", "draw": "device", "prefetch": 0}
+    options = {**ON_DEVICE, "draw": "device", "prefetch": 0}
     with client.batch_sampler("t", 4, timeout=0.05, **options) as sampler:
         taken = 0
         with pytest.raises(gear_reverb.DeadlineExceededError):
@@ -143,7 +147,7 @@ def test_the_rate_limiter_rules(serve):
 def test_closing_ends_a_wait(serve):
     client = serve(make_table())
     for prefetch in (0, 2):
-        sampler = client.batch_sampler("t", 2, device="cpu", draw="device", prefetch=prefetch)
+        sampler = client.batch_sampler("t", 2, **ON_DEVICE, draw="device", prefetch=prefetch)
         failed = []
 
         def draw(sampler=sampler, failed=failed):
@@ -169,7 +173,7 @@ def test_closing_ends_a_wait(serve):
 def test_falls_back_to_draws_by_the_host(serve, why, add):
     client = serve(make_table(signature=None))
     insert(client, [steps(1, 2, 3)])
-    with client.batch_sampler("t", 2, device="cpu", draw="device", prefetch=0) as sampler:
+    with client.batch_sampler("t", 2, **ON_DEVICE, draw="device", prefetch=0) as sampler:
         assert next(sampler).info.times_sampled is None
         client.reset("t")
         insert(client, [steps(1, 2, 3)])
@@ -191,7 +195,7 @@ def test_falls_back_to_draws_by_the_host(serve, why, add):
 def test_text_is_drawn_by_the_host(serve):
     client = serve(make_table(signature=None))
     insert(client, [[{"text": "a"}], [{"text": "b"}]])
-    with client.batch_sampler("t", 3, device="cpu", draw="device") as sampler:
+    with client.batch_sampler("t", 3, **ON_DEVICE, draw="device") as sampler:
         assert set(next(sampler).data[0].ravel()) <= {b"a", b"b"}
         assert sampler.device_stats()["why_host_draws"] == "column 0 of its items is text"
 
@@ -203,32 +207,32 @@ def test_bad_arguments(serve):
     for arguments, message in [
         ({"draw": "gpu"}, "draw must be 'host' or 'device', but is 'gpu'"),
         ({"draw": "device"}, "draw='device' needs a device, which may be 'cpu'"),
-        ({"draw": "device", "device": "cpu", "ragged": "pad"}, "needs ragged='error'"),
+        ({"draw": "device", **ON_DEVICE, "ragged": "pad"}, "needs ragged='error'"),
     ]:
         with pytest.raises(ValueError, match=message):
             client.batch_sampler("t", 2, **arguments)
-    with client.batch_sampler("q", 2, device="cpu", draw="device") as sampler:
+    with client.batch_sampler("q", 2, **ON_DEVICE, draw="device") as sampler:
         with pytest.raises(gear_reverb.ReverbError, match="max_times_sampled"):
             next(sampler)
-    with client.batch_sampler("t", 2, device="cpu", draw="device", max_bytes=7) as sampler:
+    with client.batch_sampler("t", 2, **ON_DEVICE, draw="device", max_bytes=7) as sampler:
         with pytest.raises(ValueError, match="8 bytes, which is more than max_bytes"):
             next(sampler)
 
 
 def test_needs_a_server_of_this_process(remote):
     insert(remote, [steps(1)])
-    with remote.batch_sampler("t", 2, device="cpu", draw="device") as sampler:
+    with remote.batch_sampler("t", 2, **ON_DEVICE, draw="device") as sampler:
         with pytest.raises(ValueError, match="draw='device' needs a server in this process"):
             next(sampler)
     with pytest.raises(ValueError, match="fixed_batch_sampler needs a server in this process"):
-        remote.fixed_batch_sampler("t", 2, device="cpu")
+        remote.fixed_batch_sampler("t", 2, **ON_DEVICE)
 
 
 def test_items_are_let_go_of(serve):
     """A sampler holds what it may read; the server has the memory back once it closes."""
     client = serve(make_table(max_size=10))
     rng = np.random.default_rng(10)
-    sampler = client.batch_sampler("t", 4, device="cpu", draw="device", prefetch=0)
+    sampler = client.batch_sampler("t", 4, **ON_DEVICE, draw="device", prefetch=0)
     for _ in range(50):
         insert(client, alike(rng, 5))
         check_shapes(next(sampler))

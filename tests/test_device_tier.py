@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 from batches import insert
+from devices import ON_DEVICE
 from forks import in_child
 from tables import make_table
 from test_device_batches import assert_same_batches, random_items
@@ -29,13 +30,16 @@ def device_table(device_bytes=None, name="t", max_size=1000, placement="device")
     )
 
 
-def tier_of(sampler, name="t"):
-    """The newest tier of a table of that name, once it has nothing more to copy."""
-    while True:
-        tier = [tier for tier in sampler.device_stats()["tiers"] if tier["table"] == name][-1]
-        if tier["waiting_bytes"] == 0:
+def tier_of(sampler, known=0):
+    """The newest tier, once it knows of so many bytes and has nothing more to copy."""
+    give_up = time.monotonic() + 20
+    while time.monotonic() < give_up:
+        tier = [tier for tier in sampler.device_stats()["tiers"] if tier["table"] == "t"][-1]
+        there = tier["resident_bytes"] + tier["overflow_bytes"]
+        if tier["waiting_bytes"] == 0 and there >= known:
             return tier
         time.sleep(0.001)
+    raise AssertionError(f"{tier} does not settle")
 
 
 def settled(sampler, total):
@@ -67,11 +71,11 @@ def test_batches_are_the_same(serve, ragged, device_bytes):
     options = {"ragged": ragged, "seed": 3, "beta": 0.5}
     with (
         client.batch_sampler("t", 16, **options) as plain,
-        client.batch_sampler("t", 16, device="cpu", **options) as twin,
+        client.batch_sampler("t", 16, **ON_DEVICE, **options) as twin,
     ):
         before = twin.device_stats()["device_bytes"]
         assert_same_batches(plain, twin, count=20)
-        tier = tier_of(twin)
+        tier = tier_of(twin, known=1)
         assert_same_batches(plain, twin, count=4)
         stats = twin.device_stats()
         if device_bytes is None:
@@ -89,7 +93,7 @@ def test_batches_are_the_same(serve, ragged, device_bytes):
 def test_a_device_draws_what_it_keeps(serve, device_bytes):
     """The host's draws are of the same items, whose copies come and go."""
     client = serve(device_table(device_bytes, max_size=30))
-    with client.batch_sampler("t", 8, device="cpu", draw="device", prefetch=0) as sampler:
+    with client.batch_sampler("t", 8, **ON_DEVICE, draw="device", prefetch=0) as sampler:
         for first in range(0, 300, 10):
             insert_rows(client, 10, first)
             batch = next(sampler)
@@ -107,7 +111,7 @@ def test_a_device_draws_what_it_keeps(serve, device_bytes):
 def test_a_table_of_the_host_has_no_tier(serve):
     client = serve(make_table("hosted"))
     insert_rows(client, 2, table="hosted")
-    with client.batch_sampler("hosted", 2, device="cpu") as sampler:
+    with client.batch_sampler("hosted", 2, **ON_DEVICE) as sampler:
         next(sampler)
         assert "hosted" not in [tier["table"] for tier in sampler.device_stats()["tiers"]]
 
@@ -115,7 +119,7 @@ def test_a_table_of_the_host_has_no_tier(serve):
 def test_evictions_make_room(serve):
     client = serve(device_table(max_size=5))
     insert_rows(client, 5)
-    with client.batch_sampler("t", 5, device="cpu") as sampler:
+    with client.batch_sampler("t", 5, **ON_DEVICE) as sampler:
         next(sampler)
         assert settled(sampler, 200)["resident_bytes"] == 200
         insert_rows(client, 20, first=5)
@@ -138,14 +142,14 @@ def test_a_checkpoint_does_not_know_of_tiers(tmp_path):
 
     server, client = start()
     insert_rows(client, 4)
-    with client.batch_sampler("t", 4, device="cpu") as sampler:
+    with client.batch_sampler("t", 4, **ON_DEVICE) as sampler:
         next(sampler)
         settled(sampler, 160)
         client.checkpoint()
     server.stop()
     for placement in ("device", "host"):
         server, client = start(placement=placement)
-        with client.batch_sampler("t", 64, device="cpu") as sampler:
+        with client.batch_sampler("t", 64, **ON_DEVICE) as sampler:
             assert set(next(sampler).data[0][:, 0]) == {0, 1000, 2000, 3000}
             if placement == "device":
                 settled(sampler, 160)
@@ -157,14 +161,14 @@ def test_a_tier_goes_on_with_its_table_on_another_server():
     server = gear_reverb.Server([table])
     client = server.localhost_client()
     insert_rows(client, 3)
-    with client.batch_sampler("t", 3, device="cpu") as sampler:
+    with client.batch_sampler("t", 3, **ON_DEVICE) as sampler:
         next(sampler)
         settled(sampler, 120)
     server.stop()
     server = gear_reverb.Server([table])
     client = server.localhost_client()
     insert_rows(client, 3, first=3)
-    with client.batch_sampler("t", 3, device="cpu") as sampler:
+    with client.batch_sampler("t", 3, **ON_DEVICE) as sampler:
         next(sampler)
         settled(sampler, 240)
     server.stop()
@@ -174,7 +178,7 @@ def test_a_batch_sampler_may_stand_while_its_server_stops():
     server = gear_reverb.Server([device_table()])
     client = server.localhost_client()
     insert_rows(client, 3)
-    with client.batch_sampler("t", 3, device="cpu") as sampler:
+    with client.batch_sampler("t", 3, **ON_DEVICE) as sampler:
         batch = next(sampler)
         server.stop()
         del server
@@ -184,7 +188,7 @@ def test_a_batch_sampler_may_stand_while_its_server_stops():
 def test_the_tier_is_the_parents_after_a_fork(serve):
     client = serve(device_table())
     insert_rows(client, 3)
-    with client.batch_sampler("t", 3, device="cpu") as sampler:
+    with client.batch_sampler("t", 3, **ON_DEVICE) as sampler:
         next(sampler)
         settled(sampler, 120)
         assert in_child(gc.collect) == 0
@@ -198,7 +202,7 @@ def test_a_table_may_end_in_a_child(serve):
     server = gear_reverb.Server(tables)
     client = server.localhost_client()
     client.insert_batch("forked", [np.zeros((10, 5), np.float32)], 1.0)
-    with client.batch_sampler("forked", 3, device="cpu") as sampler:
+    with client.batch_sampler("forked", 3, **ON_DEVICE) as sampler:
         next(sampler)
     server.stop()
     del server, client, sampler
@@ -210,7 +214,7 @@ def test_a_table_may_end_in_a_child(serve):
     assert in_child(end_table) == 0
     end_table()
     client = serve()
-    with client.batch_sampler("t", 1, device="cpu") as sampler:
+    with client.batch_sampler("t", 1, **ON_DEVICE) as sampler:
         names = [tier["table"] for tier in sampler.device_stats()["tiers"]]
     assert "forked" not in names  # It did end.
 
@@ -219,7 +223,7 @@ def test_a_client_over_grpc_has_no_tier(serve, monkeypatch):
     monkeypatch.setenv("GEAR_REVERB_DATA_PLANE", "grpc")
     client = serve(device_table())
     insert_rows(client, 2)
-    with client.batch_sampler("t", 4, device="cpu") as sampler:
+    with client.batch_sampler("t", 4, **ON_DEVICE) as sampler:
         before = sampler.device_stats()["device_bytes"]
         assert set(next(sampler).data[0][:, 0]) <= {0, 1000}
         assert sampler.device_stats()["device_bytes"] == before
@@ -228,7 +232,7 @@ def test_a_client_over_grpc_has_no_tier(serve, monkeypatch):
 def test_a_replaced_table_is_placed_alike(serve):
     client = serve(device_table(device_bytes=3000).replace(max_size=7))
     insert_rows(client, 2)
-    with client.batch_sampler("t", 2, device="cpu") as sampler:
+    with client.batch_sampler("t", 2, **ON_DEVICE) as sampler:
         next(sampler)
         assert settled(sampler, 80)["limit_bytes"] == 3000
 

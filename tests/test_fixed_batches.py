@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from batches import LENGTH, alike, insert, queue, steps
+from devices import ON_DEVICE
 from tables import make_table
 
 import gear_reverb
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.other_plane
 def test_fixed_batches(serve):
     client = serve(make_table(sampler=selectors.Prioritized(1.0), max_size=50))
     rng = np.random.default_rng(8)
-    with client.fixed_batch_sampler("t", 8, device="cpu", beta=0.5, seed=3) as sampler:
+    with client.fixed_batch_sampler("t", 8, **ON_DEVICE, beta=0.5, seed=3) as sampler:
         for call in (sampler.enqueue, lambda: sampler.batch):
             with pytest.raises(RuntimeError, match="prepare"):
                 call()
@@ -55,7 +56,7 @@ def test_fixed_batches_draw_as_others_do(serve):
     client = serve(make_table(sampler=selectors.Prioritized(0.7)))
     rng = np.random.default_rng(9)
     insert(client, alike(rng, 20), priority=[float(p) for p in rng.uniform(1, 9, 20)])
-    options = {"device": "cpu", "seed": 5, "beta": 0.4}
+    options = {**ON_DEVICE, "seed": 5, "beta": 0.4}
     with (
         client.batch_sampler("t", 6, draw="device", **options) as one,
         client.fixed_batch_sampler("t", 6, **options) as other,
@@ -82,21 +83,19 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
         ({"out": "jax"}, "out='jax' has arrays that never change"),
     ]:
         with pytest.raises(ValueError, match=message):
-            client.fixed_batch_sampler(
-                **{"table": "t", "batch_size": 2, "device": "cpu"} | arguments
-            )
+            client.fixed_batch_sampler(**{"table": "t", "batch_size": 2, **ON_DEVICE} | arguments)
     for table in ("q", "nothing"):
         with pytest.raises(gear_reverb.ReverbError):
-            client.fixed_batch_sampler(table, 2, device="cpu")
+            client.fixed_batch_sampler(table, 2, **ON_DEVICE)
     insert(client, [steps(1, 2)])
-    with client.fixed_batch_sampler("t", 2, device="cpu") as sampler:
+    with client.fixed_batch_sampler("t", 2, **ON_DEVICE) as sampler:
         sampler.prepare()
         insert(client, [steps(1)])
         with pytest.raises(gear_reverb.ReverbError, match="dtype, shape and number of steps"):
             sampler.prepare()
     client.reset("t")
     insert(client, [steps(1, 2)])
-    with client.fixed_batch_sampler("t", 2, device="cpu") as sampler:
+    with client.fixed_batch_sampler("t", 2, **ON_DEVICE) as sampler:
         sampler.prepare()
         client.reset("t")
         with pytest.raises(gear_reverb.DeadlineExceededError):
@@ -104,6 +103,6 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
         insert(client, [steps(1)])
         with pytest.raises(gear_reverb.ReverbError, match="no longer as they were"):
             sampler.prepare()
-    with client.fixed_batch_sampler("t", 2, device="cpu", max_bytes=7) as sampler:
+    with client.fixed_batch_sampler("t", 2, **ON_DEVICE, max_bytes=7) as sampler:
         with pytest.raises(ValueError, match="max_bytes"):
             sampler.prepare()

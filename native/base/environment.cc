@@ -44,8 +44,8 @@ void IgnoreSetting(const char* name, const std::string& text, const std::string&
     MutexLock lock(&told.mutex);
     if (!told.settings.emplace(name, text).second) return;
   }
-  Log(LogLevel::kWarning, absl::StrCat(name, " is '", text, "' and must be ", wanted,
-                                       "; the default is used."));
+  Log(LogLevel::kWarning,
+      absl::StrCat(name, " is '", text, "' and must be ", wanted, "; the default is used."));
 }
 
 }  // namespace gear_reverb::base

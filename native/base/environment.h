@@ -1,5 +1,5 @@
-// Settings that environment variables hold. What cannot be taken is not: a warning names the variable
-// and the text, once for each text, and the default stands.
+// Settings that environment variables hold. What cannot be taken is not: a warning names the
+// variable and the text, once for each text, and the default stands.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
   }
 }
 
-// Where nobody can be given the error, such as in a destructor: a warning tells the first one, since
-// a GPU that has failed refuses everything. CUDA's own end, with the process, is none.
+// Where nobody can be given the error, such as in a destructor: a warning tells the first one,
+// since a GPU that has failed refuses everything. CUDA's own end, with the process, is none.
 inline void NoteIfCudaError(cudaError_t error, absl::string_view call) {
   if (error == cudaSuccess || error == cudaErrorCudartUnloading) return;
   const absl::Status status = ToStatus(error, call);

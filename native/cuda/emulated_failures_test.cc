@@ -1,5 +1,5 @@
-// What goes wrong with GPUs, on one that is emulated: calls that fail, memory that runs out or cannot be
-// registered, and machines that cannot do it.
+// What goes wrong with GPUs, on one that is emulated: calls that fail, memory that runs out or
+// cannot be registered, and machines that cannot do it.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -37,8 +37,9 @@ TEST_F(EmulatedFailuresTest, ADriverThatIsTooOldOrNotThereIsNamed) {
   machine.driver = 12020;
   SetMachine(machine);
   EXPECT_TRUE(absl::IsFailedPrecondition(Availability()));
-  EXPECT_TRUE(Says(Availability(), "The CUDA driver is too old: it is of CUDA 12.2, the kernels are "
-                                   "of CUDA 13.0."))
+  EXPECT_TRUE(Says(Availability(),
+                   "The CUDA driver is too old: it is of CUDA 12.2, the kernels are "
+                   "of CUDA 13.0."))
       << Availability();
   EXPECT_EQ(OpenGpu(0).status(), Availability());
   machine.driver = 0;
@@ -167,8 +168,7 @@ TEST_F(EmulatedFailuresTest, ReadOnlyMemoryIsRegisteredWhereTheDriverCan) {
     FromArena from(*gpu, /*read_only=*/true);
     from.WaitUntilTried();
     EXPECT_EQ(from.Gather(), can ? 0u : FromArena::kBytes);
-    EXPECT_EQ(from.error(),
-              can ? "" : "The GPU's driver registers no memory that is read-only.");
+    EXPECT_EQ(from.error(), can ? "" : "The GPU's driver registers no memory that is read-only.");
   }
 }
 

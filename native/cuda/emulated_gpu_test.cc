@@ -1,5 +1,5 @@
-// What only a GPU that is emulated can show: captures that must not be disturbed, several GPUs, other
-// capabilities, and that all is given back.
+// What only a GPU that is emulated can show: captures that must not be disturbed, several GPUs,
+// other capabilities, and that all is given back.
 #include "native/cuda/emulated_gpu_fixture.h"
 #include "native/cuda/gpu_device.h"
 #include "native/cuda/measure.h"

@@ -160,8 +160,7 @@ absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& h
                                    uint64_t bytes) {
   constexpr int kRepeats = 3;
   Choices choices = UnmeasuredChoices();
-  GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second,
-                      MeasureLargeCopy(place, bytes, kRepeats));
+  GR_ASSIGN_OR_RETURN(choices.copy_bytes_per_second, MeasureLargeCopy(place, bytes, kRepeats));
   for (size_t i = 0; i < choices.classes.size(); ++i) {
     const uint64_t piece = kPieceOfClass[i];
     const GatherShape shape{std::max(bytes / piece, uint64_t{1}), {{1, piece}}};

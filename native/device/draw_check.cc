@@ -112,8 +112,7 @@ absl::StatusOr<Written> Run(DrawBackend& backend, const Case& made) {
   GR_ASSIGN_OR_RETURN(const CheckMemory picked_priorities,
                       CheckMemory::Create(memory, made.drawn.size() * sizeof(double)));
   const Picked picked{drawn.data<uint32_t>(), static_cast<uint32_t>(made.drawn.size()),
-                      rows.data<Row>(), pieces.data<RowPiece>(),
-                      picked_priorities.data<double>()};
+                      rows.data<Row>(), pieces.data<RowPiece>(), picked_priorities.data<double>()};
   GR_RETURN_IF_ERROR(backend.Pick(directory, picked, nullptr));
   GR_RETURN_IF_ERROR(Note("picked rows", rows, &written));
   GR_RETURN_IF_ERROR(Note("picked pieces", pieces, &written));
@@ -143,9 +142,8 @@ absl::StatusOr<std::vector<std::string>> CheckDraws(DrawBackend& backend, uint64
     GR_ASSIGN_OR_RETURN(const Written expected, Run(*twin, made));
     for (size_t i = 0; i < written.size(); ++i) {
       if (written[i] == expected[i]) continue;
-      differences.push_back(
-          absl::StrCat(written[i].first, " differ from the twin's (seed ", seed, ", round ", round,
-                       ")."));
+      differences.push_back(absl::StrCat(written[i].first, " differ from the twin's (seed ", seed,
+                                         ", round ", round, ")."));
     }
   }
   return differences;

@@ -22,8 +22,8 @@ int CopyThreads() {
     constexpr int kMost = 8;
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
     const auto wanted = base::IntegerSetting("GEAR_REVERB_GATHER_THREADS", 1);
-    return static_cast<int>(std::min<int64_t>(
-        wanted.value_or(std::clamp(cores, 1, kMost)), std::numeric_limits<int>::max()));
+    return static_cast<int>(std::min<int64_t>(wanted.value_or(std::clamp(cores, 1, kMost)),
+                                              std::numeric_limits<int>::max()));
   }();
   return threads;
 }

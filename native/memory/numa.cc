@@ -87,8 +87,7 @@ int Topology::NodeOfEnvironment() const {
   const std::vector<int> nodes = Nodes();
   if (nodes.size() < 2) return kAnyNode;
   int node;
-  if (absl::SimpleAtoi(text, &node) &&
-      std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
+  if (absl::SimpleAtoi(text, &node) && std::find(nodes.begin(), nodes.end(), node) != nodes.end()) {
     return node;
   }
   base::IgnoreSetting("GEAR_REVERB_NUMA_NODE", text, "a memory node of this machine, or 'gpu'");

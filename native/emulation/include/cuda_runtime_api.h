@@ -85,6 +85,9 @@ struct cudaLaunchConfig_t {
   cudaStream_t stream = nullptr;
 };
 
+// As CUDA's own they can be called from Python too.
+#pragma GCC visibility push(default)
+extern "C" {
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 cudaError_t cudaGetDeviceCount(int* count);
@@ -132,6 +135,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, uint6
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);
+}
+#pragma GCC visibility pop
 
 namespace gear_reverb::emulation {
 cudaError_t EnqueueKernel(const cudaLaunchConfig_t& config, std::function<void()> kernel);
