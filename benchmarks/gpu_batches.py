@@ -19,17 +19,15 @@ MOST_BYTES = 4 << 30  # Of one batch: W3 of 256.
 
 def through_the_tier(
     device: str, out: str, copy_rate: float, draw: str, small: bool
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Batches of a table whose columns the device keeps."""
-    results = []
     # (workload, batch, items): each batch is large, and the table some times as large.
     for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
         if small:
             batch, items = 1, 4
         widths = WORKLOADS[name].widths
         with tier_sampler(device, out, draw, batch, items, widths) as (sampler, tier):
-            for _ in range(3):
-                next(sampler)
+            settle(sampler, draw)
             before = sampler.device_stats()
             count = 2 if small else 20
             rate = count * batch * sum(widths) / seconds_of(sampler, count, out)
@@ -41,17 +39,16 @@ def through_the_tier(
         result = {"workload": name, "batch": batch, "bytes_per_second": rate, "tier": tier}
         if copy_rate:
             result["of_copy"] = rate / copy_rate
-        results.append(result)
         of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
         print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s{of_copy}")
-    return results
+        yield result
 
 
 @contextlib.contextmanager
 def client_of(
     items: int, widths: list[int], placement: Literal["host", "device"]
 ) -> Iterator[gear_reverb.Client]:
-    """Of a server with a table of `items` items of columns of so many bytes."""
+    """Of a server with a table of `items` items of columns of so many bytes, in a piece each."""
     uniform, fifo = selectors.Uniform(), selectors.Fifo()
     limiter = rate_limiters.MinSize(1)
     table = gear_reverb.Table(TABLE, uniform, fifo, items, limiter, placement=placement)
@@ -102,9 +99,8 @@ def seconds_of(sampler, count: int, out: str) -> float:
     return time.perf_counter() - start
 
 
-def whole(device: str, out: str, copy_rate: float, small: bool) -> list[dict[str, Any]]:
+def whole(device: str, out: str, copy_rate: float, small: bool) -> Iterator[dict[str, Any]]:
     """Batches of tables in the host's memory, small and large, drawn by the host and the device."""
-    results = []
     for name, items in (("W1", 4096), ("W2", 2048), ("W3", 128)):
         widths = WORKLOADS[name].widths
         with client_of(items // 32 if small else items, widths, "host") as client:
@@ -115,22 +111,28 @@ def whole(device: str, out: str, copy_rate: float, small: bool) -> list[dict[str
                 for draw in ("host", "device"):
                     options = {"device": device, "out": out, "draw": draw}
                     with client.batch_sampler(TABLE, batch, **options) as sampler:
-                        until_nothing_is_staged(sampler)
+                        staged = settle(sampler, draw)
                         count = 2 if small else max(16, min(100, 4 * MOST_BYTES // batch_bytes))
                         rate = count * batch_bytes / seconds_of(sampler, count, out)
-                    result = {"workload": name, "batch": batch, "draw": draw}
-                    results.append(result | {"bytes_per_second": rate})
                     of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
                     print(f"   {name} B={batch}, the {draw} draws: {rate / 1e9:.1f} GB/s{of_copy}")
-    return results
+                    result = {"workload": name, "batch": batch, "draw": draw, "staged": staged}
+                    yield result | {"bytes_per_second": rate}
 
 
-def until_nothing_is_staged(sampler: Any) -> None:
-    """Draws until all memory is registered that is to be, which is so in the background."""
-    staged = -1
-    for _ in range(100):
-        next(sampler)
-        before, staged = staged, sampler.device_stats()["staged_bytes"]
-        if staged == before:
-            return
+def settle(sampler: Any, draw: str) -> int:
+    """Draws until all memory is registered that is to be, which is so in the background.
+
+    Returns bytes of the last four batches that had to be copied to registered memory all the same.
+    """
+    give_up = time.monotonic() + 5
+    while True:
+        before = sampler.device_stats()["staged_bytes"]
+        for _ in range(4):  # More than are drawn ahead.
+            next(sampler)
+        stats = sampler.device_stats()
+        assert draw == "host" or not stats["why_host_draws"], stats["why_host_draws"]
+        staged = stats["staged_bytes"] - before
+        if staged == 0 or time.monotonic() > give_up:
+            return staged
         time.sleep(0.05)

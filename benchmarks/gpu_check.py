@@ -10,13 +10,16 @@ the same steps with little data, to prove them where there is no GPU: its figure
 import argparse
 import datetime
 import importlib
+import inspect
 import json
+import multiprocessing
+import os
 import pathlib
 import secrets
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import gpu_batches
@@ -27,15 +30,16 @@ import numpy as np
 import gear_reverb
 from gear_reverb import _native, cuda, rate_limiters, selectors
 
-SECONDS = 280  # No new measurement starts after so long.
 REPEATS = 7
+APART_SECONDS = 100
 
 
 class Report:
     """What was found; steps that fail are counted and do not stop the others."""
 
-    def __init__(self, device: str, path: pathlib.Path) -> None:
+    def __init__(self, device: str, path: pathlib.Path, seconds: float) -> None:
         self.start = time.monotonic()
+        self._end = self.start + seconds
         self.failed: list[str] = []
         self.values: dict[str, Any] = {"device": device}
         self._path = path
@@ -52,11 +56,14 @@ class Report:
     def step(
         self, name: str, work: Callable[..., Any], *arguments: Any, always: bool = False
     ) -> None:
-        if not always and time.monotonic() - self.start > SECONDS:
+        """Does `work`, whose result is kept; of a generator each, as long as there is time."""
+        if not always and time.monotonic() > self._end:
             print(f"skipped: {name}: no time is left", flush=True)
             return
         try:
             value = work(*arguments)
+            if inspect.isgenerator(value):
+                value = self._collect(name, value)
         except ImportError as error:
             print(f"skipped: {name}: {error}", flush=True)
         except Exception as error:
@@ -67,6 +74,47 @@ class Report:
             self.values[name] = value
             print(f"ok: {name}", flush=True)
         self.write()
+
+    def _collect(self, name: str, results: Iterator[Any]) -> list[Any]:
+        found = self.values[name] = []
+        for result in results:
+            found.append(result)
+            if time.monotonic() > self._end:
+                print(f"   {name} is cut short: no time is left", flush=True)
+                break
+            self.write()
+        return found
+
+
+def apart(work: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of `work` in a process of its own: what it does to the GPU ends with it.
+
+    To be called before this process uses the GPU.
+    """
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe(duplex=False)
+
+    def run() -> None:
+        try:
+            theirs.send((True, work(*arguments)))
+        except BaseException as error:
+            theirs.send((False, f"{type(error).__name__}: {error}"))
+
+    process = context.Process(target=run)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(APART_SECONDS):
+            raise TimeoutError(f"no answer within {APART_SECONDS} seconds")
+        good, value = ours.recv()
+    except EOFError:
+        raise RuntimeError("the process ended without an answer") from None
+    finally:
+        process.kill()
+        process.join()
+    if not good:
+        raise RuntimeError(value)
+    return value
 
 
 def kernels_are_like_their_twins(gpu: int, small: bool) -> dict[str, Any]:
@@ -170,10 +218,9 @@ def draws_kernels_are_like_their_twins(gpu: int | None) -> dict[str, int]:
     return {"seed": seed}
 
 
-def strategies(gpu: int | None, small: bool) -> list[dict[str, float | str]]:
+def strategies(gpu: int | None, small: bool) -> Iterator[dict[str, float | str]]:
     """2^20 draws of every strategy from 10^6 items, and an order's first 1024, in milliseconds."""
     draws, items = (1 << 10, 3000) if small else (1 << 20, 10**6)
-    results: list[dict[str, float | str]] = []
     for name in ("Uniform", "Prioritized", "Fifo", "Lifo", "MinHeap", "MaxHeap"):
         draw = _native.cuda_measure_draw(gpu, name, items, draws, REPEATS) * 1e3
         result: dict[str, float | str] = {"strategy": name, "items": items}
@@ -183,21 +230,18 @@ def strategies(gpu: int | None, small: bool) -> list[dict[str, float | str]]:
             top = _native.cuda_measure_top(gpu, name, items, 1024, REPEATS) * 1e3
             result["first 1024 ms"] = top
             line += f", first 1024 {top:.3f} ms"
-        results.append(result)
         print(line)
-    return results
+        yield result
 
 
-def selections(gpu: int | None, small: bool) -> list[dict[str, float]]:
+def selections(gpu: int | None, small: bool) -> Iterator[dict[str, float]]:
     """Weighted draws and updates of priorities, in milliseconds."""
     draws = 1 << (10 if small else 20)
-    results = []
     for items in (10**3, 10**4) if small else (10**5, 10**6, 10**8):
         draw = _native.cuda_measure_draw(gpu, "Prioritized", items, draws, REPEATS) * 1e3
         update = _native.cuda_measure_update(gpu, items, 4096, 10 * REPEATS) * 1e3
-        results.append({"items": items, f"draw {draws} ms": draw, "update 4096 ms": update})
         print(f"   {items} items: draw {draws} {draw:.3f} ms, update 4096 {update:.4f} ms")
-    return results
+        yield {"items": items, f"draw {draws} ms": draw, "update 4096 ms": update}
 
 
 def driver() -> str:
@@ -214,62 +258,32 @@ def main() -> int:
     parser.add_argument("--result", type=pathlib.Path, required=True)
     parser.add_argument("--commit", default="")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--seconds", type=float, default=300, help="no step starts after so long")
     options = parser.parse_args()
     small = options.small
-    report = Report(options.device, options.result)
+    report = Report(options.device, options.result, options.seconds)
     report.values["date"] = datetime.datetime.now(datetime.timezone.utc).isoformat()
     report.values["commit"] = options.commit
     report.values["small"] = small
     report.values["driver"] = driver()
-    report.values["cuda"] = cuda.stats()
     on_gpu = options.device != "cpu"
+    gpu = int(options.device.partition(":")[2] or 0) if on_gpu else None
     if on_gpu:
-        if not cuda.is_available():
-            print(f"FAILED: {cuda.why_not()}")
-            return 1
-        gpu = int(options.device.partition(":")[2] or 0)
-        report.step("kernels are like their twins", kernels_are_like_their_twins, gpu, small)
-        frameworks = ("torch", "cupy", "jax")
-    else:
-        frameworks = ("numpy",)
+        name = "kernels are like their twins"
+        report.step(name, apart, kernels_are_like_their_twins, gpu, small)
+        if name in report.failed:  # Without the kernels that would be tried out.
+            os.environ["GEAR_REVERB_MEASURE"] = "0"
+    report.values["cuda"] = cuda.stats()
+    if on_gpu and not cuda.is_available():
+        print(f"FAILED: {cuda.why_not()}")
+        return 1
     # While a sampler is open the device is: it tells of itself at the end.
     server, client = serve(np.random.default_rng(), "host")
-    held = client.batch_sampler(
-        "t", 8, ragged="pad", device=options.device, out="dlpack" if on_gpu else "numpy"
-    )
-    next(held)
-    selector = gpu if on_gpu else None
-    report.step("selection is like its twin", selection_is_like_its_twin, selector, small)
-    report.step("draws' kernels are like their twins", draws_kernels_are_like_their_twins, selector)
-    for out in frameworks:
-        report.step(f"batches are equal: {out}", batches_are_equal, options.device, out)
-        draws = (options.device, out, as_numpy)
-        for placement in ("host", "device"):
-            report.step(
-                f"draws are the twin's: {out}, from the {placement}",
-                gpu_draws.draws_are_those_of_the_twin,
-                *draws,
-                placement,
-            )
-    # CUDA graphs are captured by PyTorch.
-    graphs = (options.device, frameworks[0], as_numpy)
-    report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
-    report.step("rates of draws", gpu_draws.rates, *graphs[:2], small)
-    rates = {}
-    if on_gpu:
-        report.step("ceilings", ceilings, gpu, small)
-        rates = report.values.get("ceilings", {})
-        for place, rate in rates.items():
-            report.step(f"gather from {place}", gpu_gathers.rates, gpu, place, rate, small)
-        report.step("index_select", gpu_gathers.against_index_select, gpu)
-    copy_rate = rates.get("device", 0)
-    tier = (options.device, frameworks[0], copy_rate)
-    report.step("tier", gpu_batches.through_the_tier, *tier, "host", small)
-    report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device", small)
-    report.step("selection", selections, selector, small)
-    report.step("strategies", strategies, selector, small)
-    batches = (options.device, frameworks[0], rates.get("host", 0))
-    report.step("whole batches", gpu_batches.whole, *batches, small)
+    out = "dlpack" if on_gpu else "numpy"
+    held = client.batch_sampler("t", 8, ragged="pad", device=options.device, out=out)
+    report.step("a batch", lambda: len(next(held).data))
+    check(report, options.device, gpu, small)
+    measure(report, options.device, gpu, small)
     if on_gpu:
         report.step("bars", gpu_gathers.bars, report.values, always=True)
     report.values["the device at the end"] = held.device_stats()
@@ -278,6 +292,51 @@ def main() -> int:
     report.write()
     print(f"{len(report.failed)} failed; {report.values['seconds']:.0f} s; {options.result}")
     return bool(report.failed)
+
+
+def frameworks(device: str) -> tuple[str, ...]:
+    return ("numpy",) if device == "cpu" else ("torch", "cupy", "jax")
+
+
+def check(report: Report, device: str, gpu: int | None, small: bool) -> None:
+    """That everything is as the twin has it."""
+    report.step("selection is like its twin", selection_is_like_its_twin, gpu, small)
+    report.step("draws' kernels are like their twins", draws_kernels_are_like_their_twins, gpu)
+    for out in frameworks(device):
+        report.step(f"batches are equal: {out}", batches_are_equal, device, out)
+        draws = (device, out, as_numpy)
+        for placement in ("host", "device"):
+            report.step(
+                f"draws are the twin's: {out}, from the {placement}",
+                gpu_draws.draws_are_those_of_the_twin,
+                *draws,
+                placement,
+            )
+        first = gpu_draws.first_items_are_those_of_the_twin
+        report.step(f"first items are the twin's: {out}", first, *draws)
+    # CUDA graphs are captured by PyTorch.
+    graphs = (device, frameworks(device)[0], as_numpy)
+    report.step("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *graphs)
+
+
+def measure(report: Report, device: str, gpu: int | None, small: bool) -> None:
+    """What the bars need comes first."""
+    out = frameworks(device)[0]
+    rates = {}
+    if gpu is not None:
+        report.step("ceilings", ceilings, gpu, small)
+        rates = report.values.get("ceilings", {})
+    report.step("selection", selections, gpu, small)
+    report.step("whole batches", gpu_batches.whole, device, out, rates.get("host", 0), small)
+    if gpu is not None:
+        report.step("index_select", gpu_gathers.against_index_select, gpu)
+        for place, rate in rates.items():
+            report.step(f"gather from {place}", gpu_gathers.rates, gpu, place, rate, small)
+    tier = (device, out, rates.get("device", 0))
+    report.step("tier", gpu_batches.through_the_tier, *tier, "host", small)
+    report.step("tier, drawn by the device", gpu_batches.through_the_tier, *tier, "device", small)
+    report.step("rates of draws", gpu_draws.rates, device, out, small)
+    report.step("strategies", strategies, gpu, small)
 
 
 if __name__ == "__main__":

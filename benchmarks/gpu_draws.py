@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from gpu_batches import settle
 
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
@@ -16,9 +17,11 @@ STEPS = 12
 
 
 @contextlib.contextmanager
-def a_client(items: int, placement: str = "host") -> Iterator[gear_reverb.Client]:
-    """Of a server with a table of so many prioritized items, all alike."""
-    sampler, remover = selectors.Prioritized(0.7), selectors.Fifo()
+def a_client(
+    items: int, placement: str = "host", sampler: Any = None
+) -> Iterator[gear_reverb.Client]:
+    """Of a server with a table of so many items, all alike; prioritized unless told otherwise."""
+    sampler, remover = sampler or selectors.Prioritized(0.7), selectors.Fifo()
     limiter = rate_limiters.MinSize(1)
     table = gear_reverb.Table("t", sampler, remover, items, limiter, placement=placement)
     server = gear_reverb.Server([table])
@@ -41,7 +44,9 @@ def add(client: gear_reverb.Client, rng: np.random.Generator, count: int) -> np.
 
 def compare(a: gear_reverb.ReplayBatch, b: gear_reverb.ReplayBatch, as_numpy: Any) -> int:
     """How many bytes are equal; raises if any are not."""
-    pairs = [*zip(a.data, b.data), (a.weights, b.weights)]
+    pairs = [*zip(a.data, b.data)]
+    if a.weights is not None:
+        pairs.append((a.weights, b.weights))
     pairs += [(getattr(a.info, name), getattr(b.info, name)) for name in ("key", "priority")]
     pairs += [(a.info.probability, b.info.probability)]
     for x, y in pairs:
@@ -69,6 +74,22 @@ def draws_are_those_of_the_twin(
                 compared += compare(next(twin), next(other), as_numpy)
             why = other.device_stats()["why_host_draws"]
             assert not why, why
+    return {"seed": seed, "bytes": compared}
+
+
+def first_items_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+    """The highest priorities' items of a table that changes."""
+    seed, compared = secrets.randbits(32), 0
+    rng = np.random.default_rng(seed)
+    with a_client(3000, sampler=selectors.MaxHeap()) as client:
+        options = {"draw": "top_k", "prefetch": 0}
+        with (
+            client.batch_sampler("t", 64, device="cpu", **options) as twin,
+            client.batch_sampler("t", 64, device=device, out=out, **options) as other,
+        ):
+            for _ in range(10):
+                add(client, rng, 100)
+                compared += compare(next(twin), next(other), as_numpy)
     return {"seed": seed, "bytes": compared}
 
 
@@ -113,12 +134,9 @@ def rates(device: str, out: str, small: bool) -> dict[str, float]:
     """Batches per second: drawn by the host and by the device, and the latter's graph."""
     found = {}
     finish = (lambda: None) if device == "cpu" else importlib.import_module(out).cuda.synchronize
-
     count = 5 if small else 200
 
     def measure(name: str, draw: Any) -> None:
-        for _ in range(count // 10):
-            draw()
         finish()
         start = time.perf_counter()
         for _ in range(count):
@@ -131,6 +149,7 @@ def rates(device: str, out: str, small: bool) -> dict[str, float]:
         for batch in (4, 32) if small else (32, 256, 1024):
             for draw in ("host", "device"):
                 with client.batch_sampler("t", batch, device=device, out=out, draw=draw) as sampler:
+                    settle(sampler, draw)
                     measure(f"B={batch} drawn by the {draw}", lambda s=sampler: next(s))
             with client.fixed_batch_sampler("t", batch, device=device, out=out) as sampler:
                 sampler.prepare()
@@ -140,5 +159,6 @@ def rates(device: str, out: str, small: bool) -> dict[str, float]:
                     sampler.prepare()
                     replay()
 
+                step()
                 measure(f"B={batch} replayed", step)
     return found

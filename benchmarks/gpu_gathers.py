@@ -3,7 +3,7 @@
 import importlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from gpu_workloads import WORKLOADS
@@ -11,16 +11,16 @@ from gpu_workloads import WORKLOADS
 from gear_reverb import _native
 
 REPEATS = 7
-BATCHES = (32, 64, 128, 256, 512, 1024)
+BATCHES = (32, 256, 1024, 512, 128, 64)
 MOST_BYTES = 13 << 30  # Of one batch: W3 of 1024.
 ENGINE_FROM = 64 << 10  # Smaller pieces cost the copy engine more to start than to copy.
 
 
-def measure(gpu: int, way: str, place: str, name: str, batch: int) -> float:
+def measure(gpu: int, way: str, place: str, name: str, batch: int, repeats: int = REPEATS) -> float:
     """Bytes per second of one gather of all columns."""
     workload = WORKLOADS[name]
     columns = list(workload.columns)
-    return _native.cuda_measure_gather(gpu, way, place, batch, columns, workload.least, REPEATS)
+    return _native.cuda_measure_gather(gpu, way, place, batch, columns, workload.least, repeats)
 
 
 def ways_of(name: str) -> list[str]:
@@ -29,31 +29,27 @@ def ways_of(name: str) -> list[str]:
     return ["lanes", "bulk"] + (["engine"] if largest >= ENGINE_FROM else [])
 
 
-def rates(gpu: int, place: str, copy_rate: float, small: bool) -> list[dict[str, Any]]:
-    """Each workload by every way, against the copy's rate."""
-    results = []
-    for name, workload in WORKLOADS.items():
-        for batch in (1,) if small else BATCHES:
+def rates(gpu: int, place: str, copy_rate: float, small: bool) -> Iterator[dict[str, Any]]:
+    """Each workload by every way, against the copy's rate; batches of the bars first."""
+    for batch in (1,) if small else BATCHES:
+        for name, workload in WORKLOADS.items():
             if batch * workload.mean_bytes > MOST_BYTES:
                 continue
             for way in ways_of(name):
-                rate = measure(gpu, way, place, name, batch)
+                rate = measure(gpu, way, place, name, batch, 1 if small else REPEATS)
                 result = {"workload": name, "batch": batch, "way": way}
-                results.append(result | {"bytes_per_second": rate, "of_copy": rate / copy_rate})
                 print(f"   {name} B={batch:<5} {way:7} {rate / copy_rate:5.2f} of the copy")
-    return results
+                yield result | {"bytes_per_second": rate, "of_copy": rate / copy_rate}
 
 
-def against_index_select(gpu: int) -> list[dict[str, Any]]:
+def against_index_select(gpu: int) -> Iterator[dict[str, Any]]:
     """What a PyTorch user does: index_select of rows into pinned memory and one copy; or in HBM."""
-    results = []
     for name, batch in (("W2", 256), ("W3", 256), ("W5", 256)):
         for place, theirs in index_select_rates(gpu, name, batch).items():
             ours = max(measure(gpu, way, place, name, batch) for way in ways_of(name))
             ratio = ours / theirs
-            results.append({"workload": name, "batch": batch, "place": place, "ratio": ratio})
             print(f"   {name} B={batch} from {place}: {ratio:.2f} of index_select")
-    return results
+            yield {"workload": name, "batch": batch, "place": place, "ratio": ratio}
 
 
 def index_select_rates(gpu: int, name: str, batch: int) -> dict[str, float]:

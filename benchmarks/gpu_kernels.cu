@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +30,7 @@ using gear_reverb::device::RowKind;
 using gear_reverb::device::RowList;
 using gear_reverb::device::RowPiece;
 
-constexpr int kRepeats = 7;
+constexpr size_t kRepeats = 7;
 constexpr int kPoison = 0xa5;
 
 void Must(cudaError_t error, const char* call) {
@@ -92,27 +93,6 @@ List MakeList(const Workload& workload, uint64_t batch, const std::byte* source,
   return list;
 }
 
-template <typename Start>
-double MedianSeconds(cudaStream_t stream, Start start) {
-  cudaEvent_t begin, end;
-  MUST(cudaEventCreateWithFlags(&begin, cudaEventDefault));
-  MUST(cudaEventCreateWithFlags(&end, cudaEventDefault));
-  std::vector<double> times;
-  for (int i = 0; i <= kRepeats; ++i) {  // The first is not counted.
-    float milliseconds = 0;
-    MUST(cudaEventRecord(begin, stream));
-    start();
-    MUST(cudaEventRecord(end, stream));
-    MUST(cudaEventSynchronize(end));
-    MUST(cudaEventElapsedTime(&milliseconds, begin, end));
-    if (i > 0) times.push_back(milliseconds * 1e-3);
-  }
-  MUST(cudaEventDestroy(begin));
-  MUST(cudaEventDestroy(end));
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
-
 // Device memory, also with what it holds at first.
 template <typename T>
 struct OnDevice {
@@ -127,6 +107,37 @@ struct OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
   T* data = nullptr;
 };
+
+// What is written between two runs, so that caches have nothing of the last one; and a GPU that
+// idled has slow clocks at first.
+constexpr size_t kFlushedBytes = size_t{128} << 20;
+constexpr std::chrono::milliseconds kWarmUp{30};
+
+// Each run begins while the GPU is still busy with other memory: nothing waits for the launch.
+template <typename Start>
+double MedianSeconds(cudaStream_t stream, Start start) {
+  cudaEvent_t begin, end;
+  MUST(cudaEventCreateWithFlags(&begin, cudaEventDefault));
+  MUST(cudaEventCreateWithFlags(&end, cudaEventDefault));
+  const OnDevice<std::byte> flushed(kFlushedBytes);
+  std::vector<double> times;
+  const auto warm = std::chrono::steady_clock::now() + kWarmUp;
+  while (times.size() < kRepeats) {
+    const bool counts = std::chrono::steady_clock::now() >= warm;
+    MUST(cudaMemsetAsync(flushed.data, 1, kFlushedBytes, stream));
+    MUST(cudaEventRecord(begin, stream));
+    start();
+    MUST(cudaEventRecord(end, stream));
+    MUST(cudaEventSynchronize(end));
+    float milliseconds = 0;
+    MUST(cudaEventElapsedTime(&milliseconds, begin, end));
+    if (counts) times.push_back(milliseconds * 1e-3);
+  }
+  MUST(cudaEventDestroy(begin));
+  MUST(cudaEventDestroy(end));
+  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+  return times[kRepeats / 2];
+}
 
 // Whether all bytes of the rows are right and none between them was written. `offset`: from a
 // piece's address to the host's copy of it.
@@ -236,13 +247,14 @@ int TryAll(const Gpu& gpu, const Options& options, const std::byte* source, uint
 }  // namespace
 
 int main(int count, char** arguments) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // Also where it is a pipe: it may hang.
   const Options options = Parse(count, arguments);
   Gpu gpu;
   MUST(cudaDeviceGetAttribute(&gpu.major, cudaDevAttrComputeCapabilityMajor, 0));
   MUST(gear_reverb::cuda::PrepareGather(&gpu.held));
   MUST(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking));
 
-  // Larger than what is cached, and room for the longest piece.
+  // Room for the longest piece.
   const uint64_t bytes =
       std::max<uint64_t>(std::min<uint64_t>(2 * options.most_bytes, uint64_t{1} << 30), 4 << 20);
   void* pinned = nullptr;

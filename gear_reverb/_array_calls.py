@@ -123,14 +123,18 @@ class ArrayCalls:
             None, the default, and casts too. See docs/guides/gpu.md.
           cast: With a device, what columns of a dtype become on their way: {"float32": "bfloat16"},
             {"float32": "float16"}, {"uint8": "float16"} (divided by 255), or two of these.
-          draw: Who chooses the items: the "host", by the table's sampler, or the "device", where
-            `key`, `probability` and `priority` are then (and keys are arrays of `out` on a GPU);
-            `times_sampled` is None. Needs a device, a server of this process, `ragged="error"`,
-            and a table without max_times_sampled. Draws are those of a generator made of `seed`,
-            the same on every device. If the table's items are not all alike, are text, or lie
-            where the device cannot read, or it has no memory for its part of the table, the host
-            draws after all: `repr` and `device_stats` say why. The sampler keeps items that left
-            the table until the device has done with them.
+          draw: Who chooses the items, and which. "host": the table's sampler. "device": the same
+            strategy on the device, where `key`, `probability` and `priority` are then (and keys are
+            arrays of `out` on a GPU); `times_sampled` is None. Needs a device, a server of this
+            process, `ragged="error"`, and a table without max_times_sampled. Draws are those of a
+            generator made of `seed`, the same on every device. If the table's items are not all
+            alike, are text, or lie where the device cannot read, or it has no memory for its part
+            of the table, the host draws after all: `repr` and `device_stats` say why. The sampler
+            keeps items that left the table until the device has done with them. "top_k": as
+            "device", but each batch is the first `batch_size` items, 1024 at most, of the order
+            that the table's sampler has, each once and with a probability of 1: the oldest of Fifo,
+            the youngest of Lifo, those of the lowest or highest priority of a heap. There is no
+            falling back.
 
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.
@@ -139,17 +143,18 @@ class ArrayCalls:
             or if a seed cannot be used.
           DeadlineExceededError: From `next`, if the time is up. Nothing is lost: the next call goes
             on with what has been drawn.
-          RuntimeError: From `next`, if there is no such table.
+          RuntimeError: From `next`, if there is no such table; for "top_k" also while it has fewer
+            items than `batch_size`, or where the device cannot gather them by itself.
         """
         _seconds(timeout)
         if cast and device is None:
             raise ValueError("cast needs a device, which may be 'cpu'")
-        if draw not in ("host", "device"):
-            raise ValueError(f"draw must be 'host' or 'device', but is {draw!r}")
-        if draw == "device" and device is None:
-            raise ValueError("draw='device' needs a device, which may be 'cpu'")
-        if draw == "device" and ragged != "error":
-            raise ValueError("draw='device' needs ragged='error'")
+        if draw not in ("host", "device", "top_k"):
+            raise ValueError(f"draw must be 'host', 'device' or 'top_k', but is {draw!r}")
+        if draw != "host" and device is None:
+            raise ValueError(f"draw={draw!r} needs a device, which may be 'cpu'")
+        if draw != "host" and ragged != "error":
+            raise ValueError(f"draw={draw!r} needs ragged='error'")
         native = self._client.NewBatchSampler(
             table,
             batch_size,
@@ -159,7 +164,7 @@ class ArrayCalls:
             max_bytes,
             device,
             *_casts(cast),
-            draw == "device",
+            draw,
         )
         on_gpu = device is not None and device != "cpu"
         maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)

@@ -126,7 +126,7 @@ class Client:
         device: str | None,
         float32_to: str,
         uint8_to: str,
-        draws_on_device: bool,
+        draw: str,
     ) -> BatchSampler:
         """`ragged`: "error", "pad" or "pack". `device`: "cpu" for the twin, "cuda:N", or None.
         Columns of two dtypes may be cast, on a device: to "bfloat16" or "float16"; ""."""

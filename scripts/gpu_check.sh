@@ -19,6 +19,14 @@ python=${PYTHON:-python3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 status=0
+export PATH=$PATH:/usr/local/cuda/bin PYTHONUNBUFFERED=1
+
+# Runs a command for so many seconds at most, and to the ninth minute.
+limited() {
+  local left=$((540 - SECONDS)) most=$1
+  shift
+  timeout -k 5 $((left < most ? (left > 0 ? left : 1) : most)) "$@"
+}
 
 "$python" -m pip install --quiet --no-index --no-deps --no-compile --target "$scratch/site" \
   "$wheels"/*.whl || exit 1
@@ -35,7 +43,7 @@ fi
 export XLA_PYTHON_CLIENT_PREALLOCATE=false
 
 compile() {
-  if timeout 90 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$1" \
+  if limited 90 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=sm_90 -c "$1" \
     -o "$scratch/$(basename "$1").o"; then
     echo "ok: $1 compiles by itself"
   else
@@ -53,7 +61,7 @@ if command -v nvcc >/dev/null; then
   for compiler in "${compilers[@]}"; do wait "$compiler" || status=1; done
   if [ "$device" != cpu ]; then
     # From source, and not yet the wheel's: what a variant is compared with.
-    timeout 90 scripts/try_kernels.sh 32 256 --bytes 1000000000 || {
+    limited 90 scripts/try_kernels.sh 32 256 --bytes 1000000000 || {
       echo "FAILED: the kernels alone"
       status=1
     }
@@ -69,7 +77,7 @@ cd "$scratch" || exit 1
 if [ "$device" = cpu ]; then
   echo "skipped: compute-sanitizer: no GPU is to be used"
 elif command -v compute-sanitizer >/dev/null; then
-  if GEAR_REVERB_MEASURE=0 timeout 90 compute-sanitizer --error-exitcode 9 "$python" -c \
+  if GEAR_REVERB_MEASURE=0 limited 90 compute-sanitizer --error-exitcode 9 "$python" -c \
     'import sys; from gear_reverb import _native as n
 sys.exit(bool(n.cuda_self_test(0, 1, 1, large=False) + n.cuda_check_selection(0, 1, 2000)
               + n.cuda_check_draws(0, 1, 2)))' \
@@ -84,6 +92,7 @@ else
   echo "skipped: compute-sanitizer is not installed"
 fi
 
-timeout 340 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
-  "${small[@]}" --commit "$(cat "$wheels/COMMIT" 2>/dev/null)" || status=1
+# What it measures last may run on for half a minute.
+limited 540 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
+  --seconds $((500 - SECONDS)) "${small[@]}" --commit "$(cat "$wheels/COMMIT" 2>/dev/null)" || status=1
 exit $status

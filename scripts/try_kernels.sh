@@ -3,6 +3,7 @@
 # checks and times them (benchmarks/gpu_kernels.cu has the arguments). Needs nvcc and nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export PATH=$PATH:/usr/local/cuda/bin
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 nvcc -std=c++17 -O3 -I. --expt-relaxed-constexpr -arch=native -o "$scratch/gpu_kernels" \

@@ -1,4 +1,4 @@
-"""The device that the tests of devices use: the CPU's twin, or GEAR_REVERB_TEST_DEVICE."""
+"""The device that the tests of devices use: the CPU's twin, or the emulated GPU."""
 
 import os
 

@@ -126,6 +126,68 @@ def test_draws_are_counted(serve):
     assert client.server_info()["t"].num_unused_samples >= before + 18
 
 
+ORDERS = {  # What an item is ordered by, of its key's place in time and its priority.
+    selectors.Fifo: lambda age, priority: age,
+    selectors.Lifo: lambda age, priority: -age,
+    selectors.MinHeap: lambda age, priority: (priority, age),
+    selectors.MaxHeap: lambda age, priority: (-priority, age),
+}
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("sampler", ORDERS)
+def test_the_first_items_of_an_order(serve, sampler, prefetch):
+    client = serve(make_table(sampler=sampler(), max_size=60))
+    rng = np.random.default_rng(12)
+    options = {**ON_DEVICE, "draw": "top_k", "prefetch": prefetch, "beta": 0.7}
+    priorities, keys = {}, []
+    with client.batch_sampler("t", 7, **options) as first:
+        for round_ in range(6):
+            values = rng.integers(0, 99, (20, LENGTH, 2))
+            added = rng.integers(1, 9, 20).astype(float)
+            new = client.insert_batch("t", [values], added).tolist()
+            keys = (keys + new)[-60:]
+            priorities.update(zip(new, added))
+            expected = sorted(keys, key=lambda k: ORDERS[sampler](keys.index(k), priorities[k]))[:7]
+            for _ in range(prefetch + 1):  # Those drawn ahead are of the table as it was.
+                next(first)
+            batch = next(first)
+            assert batch.info.key.tolist() == expected
+            assert batch.info.priority.tolist() == [priorities[key] for key in expected]
+            assert batch.info.probability.tolist() == batch.weights.tolist() == [1.0] * 7
+            assert batch.data[0].shape == (7, LENGTH, 2)
+            if round_ == 0:
+                where = [new.index(key) for key in expected]
+                np.testing.assert_array_equal(batch.data[0], values[where])
+        assert first.device_stats()["why_host_draws"] == ""
+        taken = 7 * 6 * (prefetch + 2)
+        wait_until(lambda: samples_done(client, "t") == taken + 7 * prefetch)
+    assert client.server_info()["t"].num_unused_samples == 7 * prefetch
+
+
+def test_first_items_say_what_they_cannot_do(serve):
+    client = serve(make_table("u", sampler=selectors.Uniform()), make_table(), queue())
+    for table in ("t", "u"):
+        insert(client, [steps(1, 2)] * 3, table=table)
+    top_k = {**ON_DEVICE, "draw": "top_k", "prefetch": 0}
+    with client.batch_sampler("u", 2, **top_k) as first:
+        with pytest.raises(ValueError, match="Only an ordered strategy"):
+            next(first)
+    with client.batch_sampler("t", 1025, **top_k) as first:
+        with pytest.raises(ValueError, match=r"batch_size \(1025\) must be at most 1024"):
+            next(first)
+    with client.batch_sampler("t", 4, **top_k) as first:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="first 4 of 3 items"):
+                next(first)
+        insert(client, [steps(7, 8)])
+        assert next(first).data[0].tolist() == [[1, 2]] * 3 + [[7, 8]]
+        insert(client, [steps(1, 2, 3)])
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="Only a device draws 'top_k'.*column 0"):
+                next(first)
+
+
 def test_the_rate_limiter_rules(serve):
     limiter = rate_limiters.SampleToInsertRatio(2.0, min_size_to_sample=1, error_buffer=4.0)
     client = serve(make_table(rate_limiter=limiter))
@@ -205,8 +267,9 @@ def test_bad_arguments(serve):
     insert(client, [steps(1)])
     insert(client, [steps(1)], table="q")
     for arguments, message in [
-        ({"draw": "gpu"}, "draw must be 'host' or 'device', but is 'gpu'"),
+        ({"draw": "gpu"}, "draw must be 'host', 'device' or 'top_k', but is 'gpu'"),
         ({"draw": "device"}, "draw='device' needs a device, which may be 'cpu'"),
+        ({"draw": "top_k"}, "draw='top_k' needs a device, which may be 'cpu'"),
         ({"draw": "device", **ON_DEVICE, "ragged": "pad"}, "needs ragged='error'"),
     ]:
         with pytest.raises(ValueError, match=message):

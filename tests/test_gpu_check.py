@@ -24,6 +24,7 @@ def test_every_step_is_taken(monkeypatch, tmp_path, capfd):
     steps = {"selection is like its twin", "draws' kernels are like their twins", "selection"}
     steps |= {"replays are the twin's", "rates of draws", "strategies", "whole batches"}
     steps |= {"tier", "tier, drawn by the device"}
+    steps.add(f"first items are the twin's: {'numpy' if DEVICE == 'cpu' else 'torch'}")
     if DEVICE != "cpu":
         steps |= {"kernels are like their twins", "ceilings", "bars", "batches are equal: torch"}
         steps |= {"gather from host", "gather from device"}

@@ -1,6 +1,7 @@
 #include "native/base/environment.h"
 
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -13,24 +14,26 @@ namespace gear_reverb::base {
 namespace {
 
 template <typename T, typename Parse>
-std::optional<T> Setting(const char* name, T least, const char* kind, Parse parse) {
+std::optional<T> Setting(const char* name, T least, T most, const char* kind, Parse parse) {
   const char* const text = std::getenv(name);
   if (text == nullptr) return std::nullopt;
-  // Not a number is less than nothing, so it fails here too.
-  if (T value; parse(text, &value) && value >= least) return value;
-  IgnoreSetting(name, text, absl::StrCat(kind, " >= ", least));
+  // What is not a number is not at least anything.
+  if (T value; parse(text, &value) && value >= least && value <= most) return value;
+  std::string wanted = absl::StrCat(kind, " >= ", least);
+  if (most < std::numeric_limits<T>::max()) absl::StrAppend(&wanted, " and <= ", most);
+  IgnoreSetting(name, text, wanted);
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<int64_t> IntegerSetting(const char* name, int64_t least) {
-  return Setting(name, least, "a whole number",
+std::optional<int64_t> IntegerSetting(const char* name, int64_t least, int64_t most) {
+  return Setting(name, least, most, "a whole number",
                  [](const char* text, int64_t* value) { return absl::SimpleAtoi(text, value); });
 }
 
 std::optional<double> NumberSetting(const char* name, double least) {
-  return Setting(name, least, "a number",
+  return Setting(name, least, std::numeric_limits<double>::max(), "a number",
                  [](const char* text, double* value) { return absl::SimpleAtod(text, value); });
 }
 

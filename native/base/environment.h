@@ -8,8 +8,8 @@
 
 namespace gear_reverb::base {
 
-// Null where the variable is not set, or is no number of at least `least`.
-std::optional<int64_t> IntegerSetting(const char* name, int64_t least);
+// Null where the variable is not set, or is no number from `least` to `most`.
+std::optional<int64_t> IntegerSetting(const char* name, int64_t least, int64_t most = INT64_MAX);
 std::optional<double> NumberSetting(const char* name, double least);
 // The warning. `wanted` is what it must be: "a number >= 1".
 void IgnoreSetting(const char* name, const std::string& text, const std::string& wanted);

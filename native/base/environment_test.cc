@@ -51,7 +51,12 @@ TEST_F(EnvironmentTest, WhatIsNoneIsToldOnceAndIgnored) {
                                             "' and must be a whole number >= 1; the default is "
                                             "used.")));
   }
-  for (const char* const text : {"nan", "-0.1", "soon"}) {
+  setenv(kName, "9", /*overwrite=*/1);
+  EXPECT_EQ(IntegerSetting(kName, 1, 8), std::nullopt);
+  EXPECT_EQ(warnings_.back(), absl::StrCat(kName,
+                                           " is '9' and must be a whole number >= 1 and <= "
+                                           "8; the default is used."));
+  for (const char* const text : {"nan", "inf", "-0.1", "soon"}) {
     warnings_.clear();
     EXPECT_EQ(NumberOf(text), std::nullopt) << text;
     EXPECT_EQ(warnings_.size(), 1u) << text;

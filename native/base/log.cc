@@ -52,6 +52,10 @@ void Log(LogLevel level, const std::string& text) {
   std::fprintf(stderr, "%s %s gear_reverb: %s\n", NameOf(level), time.c_str(), text.c_str());
 }
 
+void WarnIfError(const absl::Status& status) {
+  if (!status.ok()) Log(LogLevel::kWarning, std::string(status.message()));
+}
+
 void SetLogSink(LogSink sink) {
   Sink& the_sink = TheSink();
   MutexLock lock(&the_sink.mutex);

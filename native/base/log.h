@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 
 namespace gear_reverb::base {
 
@@ -12,6 +13,9 @@ enum class LogLevel { kDebug, kInfo, kWarning };
 
 // Writes one line with level and time. Thread-safe; never blocks on anything but the stream.
 void Log(LogLevel level, const std::string& text);
+
+// A warning of an error that nobody can be given, such as in a destructor.
+void WarnIfError(const absl::Status& status);
 
 // Receives every line, of every level, in place of standard error until it is replaced; null
 // restores that. The sink is called with a lock held: it must not log. For tests.

@@ -110,6 +110,13 @@ class PyBatchSampler {
   const std::shared_ptr<batch::BufferPool> side_buffers_ = batch::BufferPool::Create(/*kept=*/4);
 };
 
+// Null: the host draws.
+std::optional<device::Choice> DeviceDraws(const std::string& draw) {
+  if (draw == "device") return device::Choice::kDraws;
+  if (draw == "top_k") return device::Choice::kTopK;
+  return std::nullopt;
+}
+
 }  // namespace
 
 py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, int64_t batch_size,
@@ -117,19 +124,19 @@ py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, i
                             std::optional<uint64_t> seed, int64_t max_bytes,
                             const std::optional<std::string>& device_name,
                             const std::string& float32_to, const std::string& uint8_to,
-                            bool draws_on_device) {
+                            const std::string& draw) {
   client::BatchSamplerOptions options;
   options.table = table;
   options.request = RequestOf(batch_size, ragged, max_bytes);
   options.prefetch = prefetch;
   options.seed = seed;
   options.casts = CastsOf(float32_to, uint8_to);
-  options.draws_on_device = draws_on_device;
+  options.device_draws = DeviceDraws(draw);
   std::unique_ptr<device::GatherStream> side_gathers;
   if (device_name.has_value()) {
     WithoutGil([&]() -> absl::Status {
       GR_ASSIGN_OR_RETURN(options.device, OpenDevice(*device_name));
-      if (options.device->gpu() < 0 && !draws_on_device) return absl::OkStatus();
+      if (options.device->gpu() < 0 && !options.device_draws.has_value()) return absl::OkStatus();
       GR_ASSIGN_OR_RETURN(auto stream, options.device->NewStream(/*kept=*/4));
       side_gathers = std::make_unique<LockedGathers>(std::move(stream));
       return absl::OkStatus();

@@ -81,8 +81,7 @@ void DefineClient(py::module_& module) {
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
       .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
            py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"),
-           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"),
-           py::arg("draws_on_device"))
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"), py::arg("draw"))
       .def("NewFixedBatchSampler", &MakeFixedBatchSampler, py::arg("table"), py::arg("batch_size"),
            py::arg("seed"), py::arg("max_bytes"), py::arg("device"), py::arg("float32_to"),
            py::arg("uint8_to"), py::arg("beta"))

@@ -46,7 +46,7 @@ pybind11::object MakeBatchSampler(const ClientPtr& client, const std::string& ta
                                   std::optional<uint64_t> seed, int64_t max_bytes,
                                   const std::optional<std::string>& device_name,
                                   const std::string& float32_to, const std::string& uint8_to,
-                                  bool draws_on_device);
+                                  const std::string& draw);
 pybind11::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& table,
                                        int64_t batch_size, std::optional<uint64_t> seed,
                                        int64_t max_bytes, const std::string& device_name,

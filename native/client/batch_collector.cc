@@ -69,7 +69,7 @@ absl::StatusOr<BatchPtr> BatchCollector::Next(const BatchRequest& request, absl:
   const int64_t drawn_before = drawn_ - pending_.size();
   absl::Status thrown;
   try {
-    if (options_.draws_on_device && why_host_draws_.empty()) {
+    if (options_.device_draws.has_value() && why_host_draws_.empty()) {
       absl::StatusOr<BatchPtr> batch = DrawOnDevice(request, deadline);
       if (why_host_draws_.empty()) return batch;
     }
@@ -192,27 +192,33 @@ void BatchCollector::EndBatch() {
 
 absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& request,
                                                       absl::Time deadline) {
+  const bool top_k = options_.device_draws == device::Choice::kTopK;
   if (resident_ == nullptr) {
     GR_ASSIGN_OR_RETURN(connection_, source_(deadline));
-    GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, "draw='device'"));
+    const char* const option = top_k ? "draw='top_k'" : "draw='device'";
+    GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, option));
     auto resident = ResidentBatches::Create(
-        std::move(service), {options_.table, options_.seed, options_.device, options_.casts},
+        std::move(service),
+        {options_.table, options_.seed, options_.device, options_.casts, *options_.device_draws},
         options_.kept_buffers);
     base::MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("The sampler has been closed.");
-    if (absl::IsResourceExhausted(resident.status())) {
+    if (absl::IsResourceExhausted(resident.status()) && !top_k) {
       why_host_draws_ = std::string(resident.status().message());
     }
     GR_RETURN_IF_ERROR(resident.status());
     resident_ = *std::move(resident);
   }
   absl::StatusOr<BatchPtr> batch = resident_->Next(request, deadline);
-  const bool given_up = !resident_->why_not().empty();
-  if (given_up || absl::IsUnavailable(batch.status())) {
+  const std::string why_not = resident_->why_not();
+  if (!why_not.empty() || absl::IsUnavailable(batch.status())) {
     std::unique_ptr<ResidentBatches> dropped;
     base::MutexLock lock(&mutex_);
-    if (given_up) why_host_draws_ = resident_->why_not();
+    if (!top_k) why_host_draws_ = why_not;
     dropped = std::move(resident_);
+  }
+  if (!why_not.empty() && top_k && !absl::IsResourceExhausted(batch.status())) {
+    return base::FailedPrecondition("Only a device draws 'top_k', and cannot here: ", why_not, ".");
   }
   return batch;
 }

@@ -37,9 +37,9 @@ struct CollectorOptions {
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way for batches to come.
   // The device draws too, as ResidentBatches has it: of equal seeds all batches are equal, in
-  // order. Where it cannot, the host draws after all. For requests that are not ragged, without
-  // limits.
-  bool draws_on_device = false;
+  // order. Where it cannot, the host draws after all, but for first items (kTopK), where that is an
+  // error. For requests that are not ragged, without limits.
+  std::optional<device::Choice> device_draws;
 };
 
 class ResidentBatches;

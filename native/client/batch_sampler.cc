@@ -37,7 +37,7 @@ BatchSampler::BatchSampler(ConnectionSource source, const BatchSamplerOptions& o
           std::move(source),
           CollectorOptions{options.table, options.seed, static_cast<size_t>(options.prefetch) + 2,
                            options.device, options.casts, options.limits, options.ahead,
-                           options.draws_on_device})) {}
+                           options.device_draws})) {}
 
 BatchSampler::~BatchSampler() { Close(); }
 

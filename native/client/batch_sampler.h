@@ -20,7 +20,7 @@ struct BatchSamplerOptions {
   std::optional<uint64_t> seed;
   std::shared_ptr<device::Device> device;  // As of CollectorOptions.
   device::Casts casts;
-  bool draws_on_device = false;
+  std::optional<device::Choice> device_draws;
   SequenceLimits limits;
   int64_t ahead = 0;  // Items that may be on their way besides.
   // Next is called again and again with deadlines soon: a draw goes on from one to the next.

@@ -137,7 +137,7 @@ TEST_F(BatchSamplerTest, WithoutMemoryNoDrawOfTheDeviceIsLost) {
   options.request.size = 3;
   options.request.max_bytes = kNoLimit;
   options.device = std::make_shared<ScarceDevice>(2);
-  options.draws_on_device = true;
+  options.device_draws = device::Choice::kDraws;
   const auto sampler = *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));
   EXPECT_TRUE(absl::IsResourceExhausted(sampler->Next(Late()).status()));

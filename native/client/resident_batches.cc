@@ -3,6 +3,7 @@
 #include <random>
 #include <utility>
 
+#include "native/base/log.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::client {
@@ -56,6 +57,7 @@ absl::StatusOr<std::unique_ptr<ResidentBatches>> ResidentBatches::Create(
   std::unique_ptr<ResidentBatches> made(new ResidentBatches);
   made->device_ = options.device;
   made->casts_ = options.casts;
+  made->choice_ = options.choice;
   GR_ASSIGN_OR_RETURN(made->backend_, options.device->NewDrawBackend());
   GR_ASSIGN_OR_RETURN(made->gathers_, options.device->NewStream(kept_buffers));
   GR_ASSIGN_OR_RETURN(made->table_, OpenTable(*service, options, made->backend_, false));
@@ -72,6 +74,13 @@ absl::StatusOr<BatchPtr> ResidentBatches::Next(const BatchRequest& request, absl
 absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl::Time deadline) {
   const auto n = static_cast<uint32_t>(request.size);
   const device::Stream stream = gathers_->stream();
+  if (choice_ == device::Choice::kTopK) {
+    if (request.size > device::kMaxTop) {
+      return base::InvalidArgument("batch_size (", request.size, ") must be at most ",
+                                   device::kMaxTop, " for draw='top_k'.");
+    }
+    GR_RETURN_IF_ERROR(table_->selection().CheckTop(n));
+  }
   const absl::Status prepared = table_->Prepare(n, deadline, stream);
   if (absl::IsResourceExhausted(prepared)) no_memory_ = std::string(prepared.message());
   GR_RETURN_IF_ERROR(prepared);
@@ -79,7 +88,7 @@ absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl
   if (plan_ == nullptr || plan_->version() != directory.version() || plan_->size() != n) {
     GR_RETURN_IF_ERROR(
         CheckBytes(device::DrawPlan::ArraysOf(directory, n, casts_, false), n, request.max_bytes));
-    GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, n, casts_, false));
+    GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, n, casts_, false, choice_));
   }
   const device::DrawnArrays& arrays = plan_->arrays();
   auto batch = std::make_unique<Batch>();
@@ -126,8 +135,8 @@ void FixedBatches::Close() {
   if (closed_.exchange(true)) return;
   table_->Cancel();
   base::MutexLock lock(&mutex_);
-  backend_->Synchronize().IgnoreError();
-  if (prepared_) table_->Collect(*plan_, output_->data(), nullptr).IgnoreError();
+  base::WarnIfError(backend_->Synchronize());
+  if (prepared_) base::WarnIfError(table_->Collect(*plan_, output_->data(), nullptr));
   plan_ = nullptr;  // Before the directory that it is of.
   table_ = nullptr;
 }
@@ -155,8 +164,9 @@ absl::Status FixedBatches::MakePlan(device::Stream stream) {
 absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
   base::MutexLock lock(&mutex_);
   if (table_ == nullptr) return ClosedFixed();
-  if (prepared_) GR_RETURN_IF_ERROR(table_->Collect(*plan_, output_->data(), stream));
-  prepared_ = false;
+  if (std::exchange(prepared_, false)) {
+    GR_RETURN_IF_ERROR(table_->Collect(*plan_, output_->data(), stream));
+  }
   const absl::Status status =
       table_->Prepare(static_cast<uint32_t>(options_.size), deadline, stream);
   if (!table_->why_not().empty()) {

@@ -21,6 +21,7 @@ struct ResidentOptions {
   std::optional<uint64_t> seed;  // Random if not given.
   std::shared_ptr<device::Device> device;
   device::Casts casts;
+  device::Choice choice = device::Choice::kDraws;
 };
 
 // INVALID_ARGUMENT where the server is not in this process, saying so of `option`.
@@ -37,7 +38,8 @@ class ResidentBatches {
 
   // As BatchCollector::Next. FAILED_PRECONDITION with why_not(), for good, once the device cannot
   // gather the table's items by itself; RESOURCE_EXHAUSTED, with it too, if it has no memory for
-  // what it needs of the table.
+  // what it needs of the table. Of first items INVALID_ARGUMENT if the table has no order or the
+  // request is for too many, and FAILED_PRECONDITION while it has fewer.
   absl::StatusOr<BatchPtr> Next(const BatchRequest& request, absl::Time deadline);
   // Ends a waiting call, and all later ones that would wait, with CANCELLED. Thread-safe.
   void Cancel() { table_->Cancel(); }
@@ -50,6 +52,7 @@ class ResidentBatches {
   std::shared_ptr<service::ReplayService> service_;
   std::shared_ptr<device::Device> device_;
   device::Casts casts_;
+  device::Choice choice_ = device::Choice::kDraws;
   std::shared_ptr<device::DrawBackend> backend_;
   std::unique_ptr<device::GatherStream> gathers_;  // Its stream outlives what uses it.
   std::unique_ptr<device::ResidentTable> table_;

@@ -20,7 +20,7 @@ class ResidentBatchesTest : public BatchSamplerTest {
     options.request = {size, batch::Ragged::kError, kNoLimit, std::nullopt};
     options.prefetch = prefetch;
     options.device = std::move(device);
-    options.draws_on_device = true;
+    options.device_draws = device::Choice::kDraws;
     return *BatchSampler::Create([this](absl::Time) { return Connect(); }, options);
   }
   std::unique_ptr<FixedBatches> MakeFixed(int64_t size) {

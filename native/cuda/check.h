@@ -3,10 +3,12 @@
 
 #include <cuda_runtime_api.h>
 
-#include <atomic>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "native/base/log.h"
+#include "native/base/mutex.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::cuda {
@@ -30,16 +32,22 @@ inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
   }
 }
 
-// Where nobody can be given the error, such as in a destructor: a warning tells the first one,
-// since a GPU that has failed refuses everything. CUDA's own end, with the process, is none.
+// Where nobody can be given the error, such as in a destructor: a warning tells the first one of
+// each call, since a GPU that has failed refuses everything. CUDA's own end, with the process, is
+// none.
 inline void NoteIfCudaError(cudaError_t error, absl::string_view call) {
   if (error == cudaSuccess || error == cudaErrorCudartUnloading) return;
   const absl::Status status = ToStatus(error, call);
-  static std::atomic_flag told;
-  if (!told.test_and_set()) {
-    base::Log(base::LogLevel::kWarning,
-              absl::StrCat(status.message(), " Further such errors are not told."));
+  struct Told {
+    base::Mutex mutex;
+    std::set<std::string> calls ABSL_GUARDED_BY(mutex);
+  };
+  static Told& told = *new Told;
+  {
+    base::MutexLock lock(&told.mutex);
+    if (!told.calls.emplace(call).second) return;
   }
+  base::WarnIfError(status);
 }
 
 }  // namespace gear_reverb::cuda

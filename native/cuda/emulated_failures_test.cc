@@ -51,7 +51,11 @@ TEST_F(EmulatedFailuresTest, ADriverThatIsTooOldOrNotThereIsNamed) {
 
 TEST_F(EmulatedFailuresTest, AnErrorOfAnyCallIsSaidAndNothingIsLost) {
   const GatherCase made = RandomGatherCase(8, CaseSize::kSmall);
+  Machine machine;
+  machine.gpus = 2;
+  SetMachine(machine);
   const TestStream reader;
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);  // So that there is another to set.
   for (const char* const call :
        {"cudaStreamCreateWithFlags", "cudaMalloc", "cudaHostAlloc", "cudaEventCreateWithFlags",
         "cudaEventRecord", "cudaMemcpyAsync", "cudaLaunchKernelEx", "cudaStreamWaitEvent",
@@ -72,6 +76,7 @@ TEST_F(EmulatedFailuresTest, AnErrorOfAnyCallIsSaidAndNothingIsLost) {
       };
       const absl::Status status = run();
       EXPECT_TRUE(status.ok() || absl::IsResourceExhausted(status)) << call << ": " << status;
+      if (after == 0) EXPECT_EQ(emulation::FailedCalls(), 1) << call;
       emulation::FailNoCalls();
       ASSERT_EQ(cudaGetLastError(), cudaSuccess) << call;
       ASSERT_TRUE(run().ok()) << call;
@@ -85,10 +90,10 @@ TEST_F(EmulatedFailuresTest, AFailureToGiveBackIsToldOnce) {
   base::SetLogSink([&](base::LogLevel, const std::string& text) { warnings.push_back(text); });
   NoteIfCudaError(cudaErrorCudartUnloading, "cudaFree");
   EXPECT_TRUE(warnings.empty());
-  for (int i = 0; i < 2; ++i) NoteIfCudaError(cudaErrorInvalidValue, "cudaFree");
+  for (int i = 0; i < 2; ++i) NoteIfCudaError(cudaErrorInvalidValue, "a test's call");
   base::SetLogSink(nullptr);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_TRUE(absl::StrContains(warnings[0], "CUDA: cudaFree failed")) << warnings[0];
+  EXPECT_TRUE(absl::StrContains(warnings[0], "CUDA: a test's call failed")) << warnings[0];
 }
 
 // An arena, or what a client sees of one.
@@ -145,12 +150,13 @@ struct FromArena {
 TEST_F(EmulatedFailuresTest, WhatCannotBeRegisteredIsStagedAndTriedAgain) {
   for (const char* const call : {"cudaHostRegister", "cudaHostGetDevicePointer"}) {
     const auto gpu = Open();
-    FailCalls(call, cudaErrorMemoryAllocation);
+    FailCalls(call, cudaErrorMemoryAllocation, /*after=*/0, /*count=*/1000);
     FromArena from(*gpu);
     from.WaitUntilTried();
     EXPECT_EQ(from.Gather(), FromArena::kBytes) << call;
     EXPECT_TRUE(absl::StrContains(from.error(), call)) << from.error();
     EXPECT_EQ(emulation::InUse().registrations, 0u);
+    emulation::FailNoCalls();
     const absl::Time late = absl::Now() + absl::Seconds(30);
     while (from.Gather() > 0 && absl::Now() < late) absl::SleepFor(absl::Milliseconds(50));
     EXPECT_EQ(from.Gather(), 0u) << call;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "absl/time/clock.h"
+
 namespace gear_reverb::cuda {
 namespace {
 
@@ -18,20 +20,32 @@ constexpr uint64_t kMostSourceBytes = uint64_t{1} << 30;
 // Smaller pieces cost the copy engine more to start than to copy.
 constexpr uint64_t kEngineFromClass = 2;
 
-// The median time of `repeats` runs of `start`, after one that is not counted, in seconds.
+// What is written between two runs, so that caches have nothing of the last one.
+constexpr uint64_t kFlushedBytes = uint64_t{128} << 20;
+// Of work before the first run that counts: a GPU that idled has slow clocks.
+constexpr absl::Duration kWarmUp = absl::Milliseconds(30);
+
+// The median time of `repeats` runs of `start`, in seconds: each begins while the GPU is still busy
+// with other memory, so that nothing waits for the launch, and caches are of no use.
 template <typename Start>
 absl::StatusOr<double> MedianSeconds(int repeats, cudaStream_t stream, Start start) {
   GR_ASSIGN_OR_RETURN(const Event begin, NewEvent(/*times=*/true));
   GR_ASSIGN_OR_RETURN(const Event end, NewEvent(/*times=*/true));
+  const absl::StatusOr<DeviceMemory> flushed = NewDeviceMemory(kFlushedBytes);
   std::vector<float> times;
-  for (int i = 0; i <= repeats; ++i) {
+  const absl::Time warm = absl::Now() + kWarmUp;
+  while (times.size() < static_cast<size_t>(repeats)) {
+    const bool counts = absl::Now() >= warm;
+    if (flushed.ok()) {  // Else there is no memory for it.
+      GR_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(flushed->get(), 1, kFlushedBytes, stream));
+    }
     GR_RETURN_IF_CUDA_ERROR(cudaEventRecord(begin.get(), stream));
     GR_RETURN_IF_ERROR(start());
     GR_RETURN_IF_CUDA_ERROR(cudaEventRecord(end.get(), stream));
     GR_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(end.get()));
     float milliseconds = 0;
     GR_RETURN_IF_CUDA_ERROR(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
-    if (i > 0) times.push_back(milliseconds);
+    if (counts) times.push_back(milliseconds);
   }
   std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
   return times[times.size() / 2] * 1e-3;
@@ -62,11 +76,14 @@ absl::StatusOr<MeasuredMemory> NewSources(Place place, uint64_t bytes, uint64_t 
   }
   GR_RETURN_IF_ERROR(made.status());
   auto* const words = static_cast<uint64_t*>(made->host.get());
-  uint64_t word = 1;
-  for (uint64_t i = 0; i < bytes / sizeof(word); ++i) {
+  made->data = static_cast<std::byte*>(made->host.get());
+  uint64_t word = 1, filled = std::min(bytes, uint64_t{8} << 20);
+  for (uint64_t i = 0; i < filled / sizeof(word); ++i) {
     words[i] = word = word * 6364136223846793005u + 1442695040888963407u;
   }
-  made->data = static_cast<std::byte*>(made->host.get());
+  for (; filled < bytes; filled += std::min(filled, bytes - filled)) {
+    std::memcpy(made->data + filled, made->data, std::min(filled, bytes - filled));
+  }
   if (place == Place::kDevice) {
     GR_RETURN_IF_CUDA_ERROR(
         cudaMemcpy(made->device.get(), made->host.get(), bytes, cudaMemcpyHostToDevice));

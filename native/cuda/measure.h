@@ -13,8 +13,8 @@ namespace gear_reverb::cuda {
 
 enum class Place { kPinnedHost, kDevice };
 
-// Of the current GPU, in bytes per second: payload, counted once. Rows lie at random places of 128
-// MiB and twice the batch, 1 GiB at most, so that caches help little; of less where there is not so
+// Of the current GPU, in bytes per second: payload, counted once; nothing of it is cached. Rows lie
+// at random places of 128 MiB and twice the batch, 1 GiB at most; of less where there is not so
 // much memory, but of 128 MiB. A kernel's list is there before the time begins.
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
                                   const GatherBlocks& held);

@@ -19,6 +19,12 @@
 
 namespace gear_reverb::device {
 
+// Which items a batch has.
+enum class Choice {
+  kDraws,  // With replacement, by the table's strategy.
+  kTopK,   // The first ones of its order, each once.
+};
+
 // Memory of a device that a gather has written, or is about to. Thread-compatible. When the last
 // owner goes, the memory is used again, after all work of streams that it was shared with.
 class Output {

@@ -31,20 +31,24 @@ DrawnArrays DrawPlan::ArraysOf(const SlotDirectory& directory, uint32_t n, const
 
 absl::StatusOr<std::unique_ptr<DrawPlan>> DrawPlan::Create(const SlotDirectory& directory,
                                                            uint32_t n, const Casts& casts,
-                                                           bool weights) {
+                                                           bool weights, Choice choice) {
   const uint64_t pieces = uint64_t{n} * directory.view().pieces_per_slot;
   if (pieces > std::numeric_limits<uint32_t>::max()) {
     return base::InvalidArgument("A batch of ", n, " items has ", pieces,
                                  " pieces, which is too many.");
   }
   std::unique_ptr<DrawPlan> plan(
-      new DrawPlan(directory, n, ArraysOf(directory, n, casts, weights)));
+      new DrawPlan(directory, n, ArraysOf(directory, n, casts, weights), choice));
   GR_RETURN_IF_ERROR(plan->Fill(casts));
   return plan;
 }
 
-DrawPlan::DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays)
-    : directory_(directory), size_(n), version_(directory.version()), arrays_(std::move(arrays)) {}
+DrawPlan::DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays, Choice choice)
+    : directory_(directory),
+      size_(n),
+      choice_(choice),
+      version_(directory.version()),
+      arrays_(std::move(arrays)) {}
 
 DrawPlan::~DrawPlan() {
   if (memory_ != nullptr) directory_.backend().select()->Free(memory_);
@@ -98,7 +102,8 @@ absl::Status DrawPlan::Enqueue(Selection& selection, double beta, std::byte* out
   if (arrays_.weights.has_value()) {
     drawn.weights = reinterpret_cast<float*>(output + arrays_.weights->offset);
   }
-  GR_RETURN_IF_ERROR(selection.Draw(size_, beta, drawn, stream));
+  GR_RETURN_IF_ERROR(choice_ == Choice::kTopK ? selection.Top(size_, drawn, stream)
+                                              : selection.Draw(size_, beta, drawn, stream));
   Picked picked;
   picked.slots = slots_;
   picked.count = size_;

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "native/device/batch_plan.h"
+#include "native/device/device.h"
 #include "native/device/selection.h"
 #include "native/device/slot_directory.h"
 
@@ -35,25 +36,29 @@ class DrawPlan {
                               bool weights);
   static absl::StatusOr<std::unique_ptr<DrawPlan>> Create(const SlotDirectory& directory,
                                                           uint32_t n, const Casts& casts,
-                                                          bool weights);
+                                                          bool weights,
+                                                          Choice choice = Choice::kDraws);
   ~DrawPlan();
   DrawPlan(const DrawPlan&) = delete;
   DrawPlan& operator=(const DrawPlan&) = delete;
 
   // Draws, and gathers what was drawn. Nothing but kernels with the same arguments each time, so it
-  // may be captured and replayed. Uses memory of the plan: one after another.
+  // may be captured and replayed. Uses memory of the plan: one after another. The errors of
+  // Selection::Draw or Top.
   absl::Status Enqueue(Selection& selection, double beta, std::byte* output, Stream stream);
 
   uint32_t size() const { return size_; }
+  Choice choice() const { return choice_; }
   const DrawnArrays& arrays() const { return arrays_; }
   uint64_t version() const { return version_; }  // Of the directory.
 
  private:
-  DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays);
+  DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays, Choice choice);
   absl::Status Fill(const Casts& casts);
 
   const SlotDirectory& directory_;
   const uint32_t size_;
+  const Choice choice_;
   const uint64_t version_;
   const DrawnArrays arrays_;
   RowList list_{};

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "native/base/log.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::device {
@@ -27,8 +28,8 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
 }
 
 ResidentTable::~ResidentTable() {
-  backend_->Synchronize().IgnoreError();
-  Report().IgnoreError();
+  base::WarnIfError(backend_->Synchronize());
+  base::WarnIfError(Report());
   for (const Arriving& lost : arriving_) granted_ += lost.n;  // The device has failed.
   if (granted_ > 0) mirror_->table()->CountUnused(granted_);
 }
@@ -51,6 +52,7 @@ absl::Status ResidentTable::Collect(const DrawPlan& plan, const std::byte* outpu
   const size_t bytes = plan.size() * sizeof(uint64_t);
   Arriving arriving;
   arriving.n = plan.size();
+  arriving.choice = plan.choice();
   GR_ASSIGN_OR_RETURN(arriving.host, backend_->AllocateHost(bytes + sizeof(DrawState)));
   std::byte* const host = arriving.host.get();
   SelectBackend& memory = *backend_->select();
@@ -70,10 +72,11 @@ absl::Status ResidentTable::Report() {
     const Arriving& arrived = arriving_.front();
     const auto* const keys = reinterpret_cast<const uint64_t*>(arrived.host.get());
     const auto* const state = reinterpret_cast<const DrawState*>(keys + arrived.n);
-    if (std::exchange(position_, state->position) == state->position) {
-      mirror_->table()->CountUnused(arrived.n);
-    } else {
+    const bool drew = std::exchange(position_, state->position) != state->position;
+    if (drew || arrived.choice == Choice::kTopK) {
       mirror_->table()->CountDrawn({keys, arrived.n});
+    } else {
+      mirror_->table()->CountUnused(arrived.n);
     }
   }
   return absl::OkStatus();

@@ -47,7 +47,7 @@ class ResidentTable {
   absl::Status Prepare(uint32_t n, absl::Time deadline, Stream stream);
   // After a batch was put on the stream, or should have been: the keys that lie in its output are
   // copied to the host, and told to the table once they are there. If nothing was drawn since the
-  // last call, the draws count as unused.
+  // last call, the draws count as unused; of first items (kTopK) that cannot be told.
   absl::Status Collect(const DrawPlan& plan, const std::byte* output, Stream stream);
   // Tells the table what has arrived. Prepare does so too.
   absl::Status Report();
@@ -65,6 +65,7 @@ class ResidentTable {
     std::unique_ptr<Mark> mark;
     std::shared_ptr<std::byte> host;  // `n` keys, then a DrawState.
     uint32_t n;
+    Choice choice;
   };
 
   ResidentTable(std::unique_ptr<TableMirror> mirror, std::shared_ptr<DrawBackend> backend)

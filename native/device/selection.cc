@@ -245,7 +245,7 @@ absl::Status Selection::CheckDraw(uint32_t n, double beta, const DrawOutput& out
 
 absl::Status Selection::CheckTop(uint32_t k) const {
   if (!IsOrdered(view_.strategy)) {
-    return base::InvalidArgument("Only an ordered strategy has first items.");
+    return base::InvalidArgument("Only an ordered strategy (Fifo, Lifo, a heap) has first items.");
   }
   if (k == 0 || k > kMaxTop) {
     return base::InvalidArgument("k (", k, ") must be between 1 and ", kMaxTop, ".");

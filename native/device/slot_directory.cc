@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "native/base/log.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::device {
@@ -44,7 +45,7 @@ SlotDirectory::SlotDirectory(std::shared_ptr<DrawBackend> backend, Options optio
 }
 
 SlotDirectory::~SlotDirectory() {
-  backend_->Synchronize().IgnoreError();
+  base::WarnIfError(backend_->Synchronize());
   SelectBackend& memory = *backend_->select();
   for (void* const each : {static_cast<void*>(view_.pieces), static_cast<void*>(view_.priorities),
                            static_cast<void*>(batch_)}) {

@@ -60,6 +60,11 @@ void FailCalls(const std::string& name, cudaError_t error, int after, int count)
 void FailNoCalls() {
   const std::lock_guard lock(TheState().mutex);
   TheState().failing.clear();
+  TheState().failed = 0;
+}
+int FailedCalls() {
+  const std::lock_guard lock(TheState().mutex);
+  return TheState().failed;
 }
 Use InUse() {
   const std::lock_guard lock(TheState().mutex);

@@ -75,6 +75,7 @@ struct State {
     int after, count;
   };
   std::map<std::string, Failing> failing;  // By name of the call.
+  int failed = 0;
   std::vector<std::shared_ptr<CUstream_st>> streams;
   std::map<std::pair<int, size_t>, std::shared_ptr<CUstream_st>>
       implicit;  // By GPU and thread; 0: legacy.
@@ -130,6 +131,7 @@ cudaError_t Call(const char* name, Calls calls, Body body) {
       --failing.after;
     } else if (failing.count > 0) {
       --failing.count;
+      ++TheState().failed;
       return NoteError(failing.error);
     }
   }

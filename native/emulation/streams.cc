@@ -220,8 +220,10 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  std::swap(*mode, capture_mode);
-  return cudaSuccess;
+  return Call("cudaThreadExchangeStreamCaptureMode", Calls::kAlways, [&] {
+    std::swap(*mode, capture_mode);
+    return cudaSuccess;
+  });
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mode) {
   return Call("cudaStreamBeginCapture", Calls::kAlways, [&] {

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <limits>
 #include <system_error>
 #include <thread>
 
@@ -21,9 +20,8 @@ int CopyThreads() {
   static const int threads = [] {
     constexpr int kMost = 8;
     const int cores = static_cast<int>(std::thread::hardware_concurrency());
-    const auto wanted = base::IntegerSetting("GEAR_REVERB_GATHER_THREADS", 1);
-    return static_cast<int>(std::min<int64_t>(wanted.value_or(std::clamp(cores, 1, kMost)),
-                                              std::numeric_limits<int>::max()));
+    const auto wanted = base::IntegerSetting("GEAR_REVERB_GATHER_THREADS", 1, 1024);
+    return static_cast<int>(wanted.value_or(std::clamp(cores, 1, kMost)));
   }();
   return threads;
 }

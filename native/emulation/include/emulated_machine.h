@@ -23,6 +23,8 @@ void SetMachine(const Machine& machine);
 // Of the calls of `name` from now on, `after` go well and then `count` fail.
 void FailCalls(const std::string& name, cudaError_t error, int after = 0, int count = 1);
 void FailNoCalls();
+// How many have failed so since the last FailNoCalls.
+int FailedCalls();
 
 // What the GPUs hold, and what is registered: nothing, where all was given back.
 struct Use {
