@@ -10,111 +10,23 @@ the same steps with little data, to prove them where there is no GPU: its figure
 import argparse
 import datetime
 import importlib
-import inspect
-import json
-import multiprocessing
 import os
 import pathlib
 import secrets
 import sys
-import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import gpu_batches
 import gpu_draws
 import gpu_gathers
 import numpy as np
+from gpu_report import Report, apart
 
 import gear_reverb
 from gear_reverb import _native, cuda, rate_limiters, selectors
 
 REPEATS = 7
-APART_SECONDS = 100
-
-
-class Report:
-    """What was found; steps that fail are counted and do not stop the others."""
-
-    def __init__(self, device: str, path: pathlib.Path, seconds: float) -> None:
-        self.start = time.monotonic()
-        self._end = self.start + seconds
-        self.failed: list[str] = []
-        self.values: dict[str, Any] = {"device": device}
-        self._path = path
-
-    def write(self) -> None:
-        """What there is so far, in case that the rest takes too long."""
-        self.values["failed"] = self.failed
-        self.values["seconds"] = time.monotonic() - self.start
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = self._path.with_suffix(".part")
-        unfinished.write_text(json.dumps(self.values, indent=1) + "\n")
-        unfinished.replace(self._path)
-
-    def step(
-        self, name: str, work: Callable[..., Any], *arguments: Any, always: bool = False
-    ) -> None:
-        """Does `work`, whose result is kept; of a generator each, as long as there is time."""
-        if not always and time.monotonic() > self._end:
-            print(f"skipped: {name}: no time is left", flush=True)
-            return
-        try:
-            value = work(*arguments)
-            if inspect.isgenerator(value):
-                value = self._collect(name, value)
-        except ImportError as error:
-            print(f"skipped: {name}: {error}", flush=True)
-        except Exception as error:
-            traceback.print_exc()
-            self.failed.append(name)
-            print(f"FAILED: {name}: {error}", flush=True)
-        else:
-            self.values[name] = value
-            print(f"ok: {name}", flush=True)
-        self.write()
-
-    def _collect(self, name: str, results: Iterator[Any]) -> list[Any]:
-        found = self.values[name] = []
-        for result in results:
-            found.append(result)
-            if time.monotonic() > self._end:
-                print(f"   {name} is cut short: no time is left", flush=True)
-                break
-            self.write()
-        return found
-
-
-def apart(work: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of `work` in a process of its own: what it does to the GPU ends with it.
-
-    To be called before this process uses the GPU.
-    """
-    context = multiprocessing.get_context("fork")
-    ours, theirs = context.Pipe(duplex=False)
-
-    def run() -> None:
-        try:
-            theirs.send((True, work(*arguments)))
-        except BaseException as error:
-            theirs.send((False, f"{type(error).__name__}: {error}"))
-
-    process = context.Process(target=run)
-    process.start()
-    theirs.close()
-    try:
-        if not ours.poll(APART_SECONDS):
-            raise TimeoutError(f"no answer within {APART_SECONDS} seconds")
-        good, value = ours.recv()
-    except EOFError:
-        raise RuntimeError("the process ended without an answer") from None
-    finally:
-        process.kill()
-        process.join()
-    if not good:
-        raise RuntimeError(value)
-    return value
 
 
 def kernels_are_like_their_twins(gpu: int, small: bool) -> dict[str, Any]:
