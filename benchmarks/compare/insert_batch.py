@@ -10,6 +10,7 @@ read from its start to its end. Every side is a process of its own. What each do
   memory.
 - gear_reverb, growing: in process into a table that is never full, whose memory is new to it.
 - memcpy: one thread copies the same bytes as one block to a destination that is reused: the limit.
+- memcpy, to 256 MiB: the same to as much memory as the table has, which caches do not hold.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ _IN_PROCESS = f"{_compare.OURS}, in process"
 _ACROSS = f"{_compare.OURS}, across processes"
 _GROWING = f"{_compare.OURS}, growing"
 _COPY = "memcpy"
+_COPY_WIDE = "memcpy, to 256 MiB"
 
 
 def _server(item_bytes: int):
@@ -56,13 +58,14 @@ def side(name: str, item_bytes: str, port: str = "") -> None:
     items = _CALL_BYTES // int(item_bytes)
     source = np.random.default_rng(0).standard_normal(_SOURCE_BYTES // 4, np.float32)
     blocks = itertools.cycle(source.reshape(-1, items, 1, int(item_bytes) // 4))
-    if name == _COPY:
-        target = np.ones(_CALL_BYTES, np.uint8)
+    if name in (_COPY, _COPY_WIDE):
+        target = np.ones(_CALL_BYTES if name == _COPY else _TABLE_BYTES, np.uint8)
         starts = itertools.cycle(range(0, _SOURCE_BYTES, _CALL_BYTES))
+        places = itertools.cycle(range(0, target.nbytes, _CALL_BYTES))
         first, to = source.ctypes.data, target.ctypes.data
 
         def call() -> float:
-            ctypes.memmove(to, first + next(starts), _CALL_BYTES)
+            ctypes.memmove(to + next(places), first + next(starts), _CALL_BYTES)
             return _CALL_BYTES
 
     else:
@@ -92,7 +95,7 @@ def main() -> int:
     report = _compare.Report(
         "insert_batch", "Client.insert_batch", options, ("items", "side", "MB/s", "/ memcpy")
     )
-    names = [_IN_PROCESS, _ACROSS, *options.pick([_GROWING], []), _COPY]
+    names = [_IN_PROCESS, _ACROSS, *options.pick([_GROWING], []), _COPY, _COPY_WIDE]
     for title in options.pick(_SIZES, ("1 KiB", "1 MiB")):
         size = _SIZES[title]
         with contextlib.ExitStack() as stack:

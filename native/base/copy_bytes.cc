@@ -67,6 +67,15 @@ bool HasStreaming() {
 #endif
 }
 
+bool StreamingPays() {
+#if defined(__x86_64__)
+  static const bool pays = HasStreaming() && __builtin_cpu_is("intel");
+  return pays;
+#else
+  return false;
+#endif
+}
+
 void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes) {
 #if defined(__x86_64__)
   if (bytes >= kSmallest) return Stream(to, from, bytes);

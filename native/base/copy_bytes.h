@@ -43,6 +43,9 @@ inline void CopySmall(std::byte* to, const std::byte* from, size_t bytes) {
 // Non-temporal stores, by AVX2 or AVX-512, neither read the destination's lines before they write
 // them nor leave them in the caches.
 bool HasStreaming();  // Whether this processor has them.
+// Whether it gains by them where much is copied: Intel's do, while AMD's (Zen 5) write as fast
+// through their caches, and more than that as long as these hold it. See benchmarks/NOTES.md.
+bool StreamingPays();
 // Call FinishStreaming in the same thread before another one may read what was copied.
 void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes);
 void FinishStreaming();

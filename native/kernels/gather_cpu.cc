@@ -14,7 +14,7 @@ namespace {
 // Below this, waking a thread costs more than it saves.
 constexpr size_t kThreadsFromBytes = size_t{1} << 20;
 constexpr size_t kBlockBytes = size_t{256} << 10;
-// From here on copies go past the caches, which is faster even if the batch is read right after.
+// From here on copies go past the caches where that pays, even if the batch is read right after.
 constexpr size_t kStreamFromBytes = size_t{8} << 20;
 // Pieces of random places are cache misses: have several under way.
 constexpr size_t kAhead = 8;
@@ -63,7 +63,7 @@ void Gather(absl::Span<const Copy> copies, const GatherOptions& options) {
   for (const Copy& copy : copies) total_bytes += copy.bytes;
   if (total_bytes < kThreadsFromBytes) return CopyAll(copies);
 
-  const bool stream = total_bytes >= kStreamFromBytes && base::HasStreaming();
+  const bool stream = total_bytes >= kStreamFromBytes && base::StreamingPays();
   const std::vector<BlockStart> blocks = CutIntoBlocks(copies, total_bytes);
   std::atomic<size_t> next{0};
   const auto work = [&] {

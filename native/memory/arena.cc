@@ -134,7 +134,7 @@ size_t PageRun::WriteFast(std::byte* data, absl::Span<const std::byte> bytes) {
     const size_t written = segment->WriteToFile(data - segment->base(), bytes);
     if (written > 0) return written;
   }
-  if (!segment->arena()->OutgrowsCaches() || !base::HasStreaming()) return 0;
+  if (!segment->arena()->OutgrowsCaches() || !base::StreamingPays()) return 0;
   base::CopyStreaming(data, bytes.data(), bytes.size());
   base::FinishStreaming();
   return bytes.size();
