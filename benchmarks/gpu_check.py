@@ -178,6 +178,7 @@ def main() -> int:
     report.values["commit"] = options.commit
     report.values["small"] = small
     report.values["driver"] = driver()
+    report.values["memory"] = pathlib.Path("/proc/meminfo").read_text().splitlines()[0]
     on_gpu = options.device != "cpu"
     gpu = int(options.device.partition(":")[2] or 0) if on_gpu else None
     if on_gpu:

@@ -54,14 +54,19 @@ def compare(a: gear_reverb.ReplayBatch, b: gear_reverb.ReplayBatch, as_numpy: An
     return sum(x.nbytes for x, _ in pairs)
 
 
+def keep_keys(out: str) -> None:
+    """Has JAX take arrays of 64 bits."""
+    if out == "jax":
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
+
+
 def draws_are_those_of_the_twin(
     device: str, out: str, as_numpy: Any, placement: str
 ) -> dict[str, int]:
     """Batches of equal seeds, drawn by the device and by the twin from a table that changes."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
-    if out == "jax":  # For keys.
-        importlib.import_module("jax").config.update("jax_enable_x64", True)
+    keep_keys(out)
     with a_client(3000, placement) as client:
         options = {"draw": "device", "seed": seed, "beta": 0.6, "prefetch": 0}
         with (
@@ -81,6 +86,7 @@ def first_items_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> d
     """The highest priorities' items of a table that changes."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
+    keep_keys(out)
     with a_client(3000, sampler=selectors.MaxHeap()) as client:
         options = {"draw": "top_k", "prefetch": 0}
         with (

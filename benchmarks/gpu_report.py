@@ -19,7 +19,7 @@ class Report:
         self.start = time.monotonic()
         self._end = self.start + seconds
         self.failed: list[str] = []
-        self.values: dict[str, Any] = {"device": device}
+        self.values: dict[str, Any] = {"device": device, "skipped": [], "cut short": []}
         self._path = path
 
     def write(self) -> None:
@@ -36,14 +36,14 @@ class Report:
     ) -> None:
         """Does `work`, whose result is kept; of a generator each, as long as there is time."""
         if not always and time.monotonic() > self._end:
-            print(f"skipped: {name}: no time is left", flush=True)
+            self._skip(name, "no time is left")
             return
         try:
             value = work(*arguments)
             if inspect.isgenerator(value):
                 value = self._collect(name, value)
         except ImportError as error:
-            print(f"skipped: {name}: {error}", flush=True)
+            self._skip(name, str(error))
         except Exception as error:
             traceback.print_exc()
             self.failed.append(name)
@@ -53,12 +53,17 @@ class Report:
             print(f"ok: {name}", flush=True)
         self.write()
 
+    def _skip(self, name: str, why: str) -> None:
+        self.values["skipped"].append(f"{name}: {why}")
+        print(f"skipped: {name}: {why}", flush=True)
+
     def _collect(self, name: str, results: Iterator[Any]) -> list[Any]:
         found = self.values[name] = []
         for result in results:
             found.append(result)
             if time.monotonic() > self._end:
                 print(f"   {name} is cut short: no time is left", flush=True)
+                self.values["cut short"].append(name)
                 break
             self.write()
         return found

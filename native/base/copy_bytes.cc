@@ -1,11 +1,15 @@
 #include "native/base/copy_bytes.h"
 
+#include <atomic>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
 namespace gear_reverb::base {
 namespace {
+
+std::atomic<int> told_pays{-1};  // -1: nothing was told.
 
 #if defined(__x86_64__)
 
@@ -69,11 +73,15 @@ bool HasStreaming() {
 
 bool StreamingPays() {
 #if defined(__x86_64__)
-  static const bool pays = HasStreaming() && __builtin_cpu_is("intel");
-  return pays;
+  static const bool pays = __builtin_cpu_is("intel");
 #else
-  return false;
+  constexpr bool pays = false;
 #endif
+  const int told = told_pays.load(std::memory_order_relaxed);
+  return HasStreaming() && (told < 0 ? pays : told > 0);
+}
+void SetStreamingPays(std::optional<bool> pays) {
+  told_pays.store(pays.has_value() ? int{*pays} : -1, std::memory_order_relaxed);
 }
 
 void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes) {

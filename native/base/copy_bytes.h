@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace gear_reverb::base {
 
@@ -46,6 +47,8 @@ bool HasStreaming();  // Whether this processor has them.
 // Whether it gains by them where much is copied: Intel's do, while AMD's (Zen 5) write as fast
 // through their caches, and more than that as long as these hold it. See benchmarks/NOTES.md.
 bool StreamingPays();
+// What StreamingPays says from now on, where the processor has it; null: what is so. For tests.
+void SetStreamingPays(std::optional<bool> pays);
 // Call FinishStreaming in the same thread before another one may read what was copied.
 void CopyStreaming(std::byte* to, const std::byte* from, size_t bytes);
 void FinishStreaming();

@@ -33,7 +33,7 @@ std::optional<int64_t> IntegerSetting(const char* name, int64_t least, int64_t m
 }
 
 std::optional<double> NumberSetting(const char* name, double least) {
-  return Setting(name, least, std::numeric_limits<double>::max(), "a number",
+  return Setting(name, least, std::numeric_limits<double>::infinity(), "a number",
                  [](const char* text, double* value) { return absl::SimpleAtod(text, value); });
 }
 

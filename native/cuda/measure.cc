@@ -22,20 +22,20 @@ constexpr uint64_t kEngineFromClass = 2;
 
 // What is written between two runs, so that caches have nothing of the last one.
 constexpr uint64_t kFlushedBytes = uint64_t{128} << 20;
-// Of work before the first run that counts: a GPU that idled has slow clocks.
-constexpr absl::Duration kWarmUp = absl::Milliseconds(30);
 
-// The median time of `repeats` runs of `start`, in seconds: each begins while the GPU is still busy
-// with other memory, so that nothing waits for the launch, and caches are of no use.
+// The median time of `repeats` runs of `start` after one that does not count, in seconds: each
+// begins while the GPU is still busy with other memory, so that nothing waits for the launch, and
+// caches are of no use.
 template <typename Start>
-absl::StatusOr<double> MedianSeconds(int repeats, cudaStream_t stream, Start start) {
+absl::StatusOr<double> MedianSeconds(int repeats, cudaStream_t stream, absl::Duration warm_up,
+                                     Start start) {
   GR_ASSIGN_OR_RETURN(const Event begin, NewEvent(/*times=*/true));
   GR_ASSIGN_OR_RETURN(const Event end, NewEvent(/*times=*/true));
   const absl::StatusOr<DeviceMemory> flushed = NewDeviceMemory(kFlushedBytes);
   std::vector<float> times;
-  const absl::Time warm = absl::Now() + kWarmUp;
-  while (times.size() < static_cast<size_t>(repeats)) {
-    const bool counts = absl::Now() >= warm;
+  const absl::Time warm = absl::Now() + warm_up;
+  for (bool counts = false; times.size() < static_cast<size_t>(repeats);
+       counts = absl::Now() >= warm) {
     if (flushed.ok()) {  // Else there is no memory for it.
       GR_RETURN_IF_CUDA_ERROR(cudaMemsetAsync(flushed->get(), 1, kFlushedBytes, stream));
     }
@@ -108,7 +108,7 @@ absl::Status Check(const GatherShape& shape, int repeats) {
 }  // namespace
 
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  const GatherBlocks& held) {
+                                  const GatherBlocks& held, absl::Duration warm_up) {
   GR_RETURN_IF_ERROR(Check(shape, repeats));
   uint64_t slot_bytes = 0, item_bytes = 0, pieces = 0;
   for (const ColumnShape& column : shape.columns) {
@@ -146,7 +146,7 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
   const bool by_engine = way == GatherWay::kEngine;
   if (!by_engine) GR_RETURN_IF_ERROR(UploadList(plan, host, list, stream.get()));
   GR_ASSIGN_OR_RETURN(
-      const double seconds, MedianSeconds(repeats, stream.get(), [&] {
+      const double seconds, MedianSeconds(repeats, stream.get(), warm_up, [&] {
         return by_engine ? StartGather(way, plan, to, host, list, held, stream.get())
                          : LaunchUploaded(KernelOf(way), plan, to, list, held, stream.get());
       }));
@@ -158,7 +158,7 @@ absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats
   GR_ASSIGN_OR_RETURN(const MeasuredMemory sources, NewSources(place, bytes, bytes));
   GR_ASSIGN_OR_RETURN(const DeviceMemory output, NewDeviceMemory(bytes));
   GR_ASSIGN_OR_RETURN(const Stream stream, NewStream());
-  GR_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(repeats, stream.get(), [&] {
+  GR_ASSIGN_OR_RETURN(const double seconds, MedianSeconds(repeats, stream.get(), kWarmUp, [&] {
                         return ToStatus(cudaMemcpyAsync(output.get(), sources.data, bytes,
                                                         cudaMemcpyDefault, stream.get()),
                                         "cudaMemcpyAsync");
@@ -185,7 +185,8 @@ absl::StatusOr<Choices> ChooseWays(Place place, int major, const GatherBlocks& h
     for (const GatherWay way : {GatherWay::kLanes, GatherWay::kBulk, GatherWay::kEngine}) {
       if (way == GatherWay::kBulk && !HasKernel(GatherKernel::kBulk, major)) continue;
       if (way == GatherWay::kEngine && i < kEngineFromClass) continue;
-      GR_ASSIGN_OR_RETURN(const double rate, MeasureWay(way, place, shape, kRepeats, held));
+      GR_ASSIGN_OR_RETURN(const double rate,
+                          MeasureWay(way, place, shape, kRepeats, held, absl::ZeroDuration()));
       if (rate <= choice.bytes_per_second) continue;
       choice.bytes_per_second = rate;
       choice.of_copy = rate / choices.copy_bytes_per_second;

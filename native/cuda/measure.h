@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "native/cuda/gather.h"
 #include "native/cuda/gpu.h"
 #include "native/device/device.h"
@@ -13,11 +14,14 @@ namespace gear_reverb::cuda {
 
 enum class Place { kPinnedHost, kDevice };
 
-// Of the current GPU, in bytes per second: payload, counted once; nothing of it is cached. Rows lie
-// at random places of 128 MiB and twice the batch, 1 GiB at most; of less where there is not so
-// much memory, but of 128 MiB. A kernel's list is there before the time begins.
+// Of the current GPU, in bytes per second: payload, counted once; nothing of it is cached, where
+// there are 128 MiB of memory to see to that. Rows lie at random places of 128 MiB and twice the
+// batch, 1 GiB at most; of less where there is not so much memory, but of 128 MiB. A kernel's list
+// is there before the time begins. `warm_up`: how long the GPU, whose clocks are slow when it has
+// idled, is to work before.
+inline constexpr absl::Duration kWarmUp = absl::Milliseconds(30);
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  const GatherBlocks& held);
+                                  const GatherBlocks& held, absl::Duration warm_up = kWarmUp);
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats);
 
 // The fastest way from one place per class of the mean piece, of those that the GPU has.

@@ -78,12 +78,16 @@ TEST(GatherTest, StreamingCopiesAreExactAtEveryAlignment) {
 }
 
 TEST(GatherTest, LargeGathersAreExactWithAnyNumberOfThreads) {
-  for (const int threads : {0, 1, 2, 3, 8}) {
-    CheckGather({(size_t{9} << 20) + 3}, 0, threads);  // A single piece is split.
-    CheckGather(std::vector<size_t>(200, 65536), 0, threads);
-    CheckGather(std::vector<size_t>(60000, 33), 1, threads);
-    CheckGather({0, 3 << 20, 0, 1, 0, 262144, 262144, 262143, 2, 0}, 5, threads);
+  for (const bool streaming : {false, true}) {
+    base::SetStreamingPays(streaming);
+    for (const int threads : {0, 1, 2, 3, 8}) {
+      CheckGather({(size_t{9} << 20) + 3}, 0, threads);  // A single piece is split.
+      CheckGather(std::vector<size_t>(200, 65536), 0, threads);
+      CheckGather(std::vector<size_t>(60000, 33), 1, threads);
+      CheckGather({0, 3 << 20, 0, 1, 0, 262144, 262144, 262143, 2, 0}, 5, threads);
+    }
   }
+  base::SetStreamingPays(std::nullopt);
 }
 
 TEST(GatherTest, RandomSizes) {

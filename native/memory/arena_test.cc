@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "native/base/copy_bytes.h"
 #include "native/base/mutex.h"
 #include "native/memory/size_classes.h"
 #include "native/memory/testing_util.h"
@@ -326,13 +327,21 @@ TEST(SharedArenaTest, AForkedChildCannotDisturbItsParent) {
   EXPECT_TRUE(arena->Allocate(100).ok());
 }
 
-// Fresh or used memory, whole or in parts, shareable or not: the bytes arrive.
+// Fresh or used memory, whole or in parts, shareable or not, past the caches or through them: the
+// bytes arrive.
 TEST(BlockTest, WriteCopiesInto) {
   std::vector<std::byte> bytes(300 * kKiB + 7);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = std::byte(i * 31 % 251);
   const absl::Span<const std::byte> all(bytes);
-  for (const auto& [shareable, cache_bytes] :
-       {std::pair<bool, size_t>{true, kKiB << 20}, {false, kKiB << 20}, {true, 0}, {false, 0}}) {
+  struct Case {
+    bool shareable;
+    size_t cache_bytes;
+    bool streaming;
+  };
+  for (const auto& [shareable, cache_bytes, streaming] :
+       {Case{true, kKiB << 20, true}, Case{false, kKiB << 20, true}, Case{true, 0, true},
+        Case{false, 0, true}, Case{true, 0, false}}) {
+    base::SetStreamingPays(streaming);
     auto arena = Arena::Create({.shareable = shareable, .cache_bytes = cache_bytes});
     for (const size_t size : {bytes.size(), bytes.size(), 100 * kKiB, 20 * kKiB, size_t{1}}) {
       Block block = arena->Allocate(size).value();
@@ -345,6 +354,7 @@ TEST(BlockTest, WriteCopiesInto) {
       EXPECT_TRUE(std::equal(block.data(), block.data() + size, bytes.begin())) << size;
     }
   }
+  base::SetStreamingPays(std::nullopt);
 }
 
 TEST(ProcessArenaTest, IsOneAnonymousArena) {
