@@ -4,7 +4,11 @@ import json
 import pathlib
 import sys
 
+import pytest
 from devices import DEVICE
+
+# A device has the data of a server in its process.
+pytestmark = pytest.mark.other_plane
 
 BENCHMARKS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks"
 
