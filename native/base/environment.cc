@@ -2,13 +2,10 @@
 
 #include <cstdlib>
 #include <limits>
-#include <set>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "native/base/log.h"
-#include "native/base/mutex.h"
 
 namespace gear_reverb::base {
 namespace {
@@ -38,17 +35,9 @@ std::optional<double> NumberSetting(const char* name, double least) {
 }
 
 void IgnoreSetting(const char* name, const std::string& text, const std::string& wanted) {
-  struct Told {
-    Mutex mutex;
-    std::set<std::pair<std::string, std::string>> settings ABSL_GUARDED_BY(mutex);
-  };
-  static Told& told = *new Told;
-  {
-    MutexLock lock(&told.mutex);
-    if (!told.settings.emplace(name, text).second) return;
-  }
-  Log(LogLevel::kWarning,
-      absl::StrCat(name, " is '", text, "' and must be ", wanted, "; the default is used."));
+  const std::string warning =
+      absl::StrCat(name, " is '", text, "' and must be ", wanted, "; the default is used.");
+  WarnOnce(warning, warning);
 }
 
 }  // namespace gear_reverb::base

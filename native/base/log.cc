@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <set>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -54,6 +55,19 @@ void Log(LogLevel level, const std::string& text) {
 
 void WarnIfError(const absl::Status& status) {
   if (!status.ok()) Log(LogLevel::kWarning, std::string(status.message()));
+}
+
+void WarnOnce(const std::string& key, const std::string& text) {
+  struct Told {
+    Mutex mutex;
+    std::set<std::string> keys ABSL_GUARDED_BY(mutex);
+  };
+  static Told& told = *new Told;
+  {
+    MutexLock lock(&told.mutex);
+    if (!told.keys.insert(key).second) return;
+  }
+  Log(LogLevel::kWarning, text);
 }
 
 void SetLogSink(LogSink sink) {

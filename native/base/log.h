@@ -17,6 +17,9 @@ void Log(LogLevel level, const std::string& text);
 // A warning of an error that nobody can be given, such as in a destructor.
 void WarnIfError(const absl::Status& status);
 
+// The first warning of a key, for what would be told again and again.
+void WarnOnce(const std::string& key, const std::string& text);
+
 // Receives every line, of every level, in place of standard error until it is replaced; null
 // restores that. The sink is called with a lock held: it must not log. For tests.
 using LogSink = absl::AnyInvocable<void(LogLevel, const std::string&)>;

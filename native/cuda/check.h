@@ -3,12 +3,10 @@
 
 #include <cuda_runtime_api.h>
 
-#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "native/base/log.h"
-#include "native/base/mutex.h"
 #include "native/base/status.h"
 
 namespace gear_reverb::cuda {
@@ -37,17 +35,7 @@ inline absl::Status ToStatus(cudaError_t error, absl::string_view call) {
 // none.
 inline void NoteIfCudaError(cudaError_t error, absl::string_view call) {
   if (error == cudaSuccess || error == cudaErrorCudartUnloading) return;
-  const absl::Status status = ToStatus(error, call);
-  struct Told {
-    base::Mutex mutex;
-    std::set<std::string> calls ABSL_GUARDED_BY(mutex);
-  };
-  static Told& told = *new Told;
-  {
-    base::MutexLock lock(&told.mutex);
-    if (!told.calls.emplace(call).second) return;
-  }
-  base::WarnIfError(status);
+  base::WarnOnce(std::string(call), std::string(ToStatus(error, call).message()));
 }
 
 }  // namespace gear_reverb::cuda
