@@ -79,6 +79,7 @@ class ArrayCalls:
         prefetch: int = 2,
         timeout: float | None = None,
         ragged: str = "error",
+        pad_to: int | None = None,
         beta: Beta = None,
         seed: int | None = None,
         out: str = "numpy",
@@ -105,6 +106,9 @@ class ArrayCalls:
           ragged: For items of different lengths T: "error"; "pad", which fills up with zeros (b""
             for text) and adds `lengths` and `mask`; or "pack", which concatenates along time, shape
             `[sum of T, ...]`, and adds `lengths` and `cu_seqlens`.
+          pad_to: For "pad", the T of all batches, so that all have one shape. None: that of the
+            longest item of the batch, or, where the device draws, of the longest that the sampler
+            has known of.
           beta: If given, batches have importance weights: (table_size * probability)^-beta, divided
             by the largest of the batch. A number, or a function that gives it for each batch.
           seed: Have batch number i drawn by a generator of its own, made from `seed` and i, instead
@@ -126,10 +130,11 @@ class ArrayCalls:
           draw: Who chooses the items, and which. "host": the table's sampler. "device": the same
             strategy on the device, where `key`, `probability` and `priority` are then (and keys are
             arrays of `out` on a GPU); `times_sampled` is None. Needs a device, a server of this
-            process, `ragged="error"`, and a table without max_times_sampled. Draws are those of a
-            generator made of `seed`, the same on every device. If the table's items are not all
-            alike, are text, or lie where the device cannot read, or it has no memory for its part
-            of the table, the host draws after all: `repr` and `device_stats` say why. The sampler
+            process, `ragged` other than "pack", and a table without max_times_sampled. Draws are
+            those of a generator made of `seed`, the same on every device. If the table's items are
+            not all alike (but, with "pad", for their lengths), are text, or lie where the device
+            cannot read, or it has no memory for its part of the table, the host draws after all:
+            `repr` and `device_stats` say why. The sampler
             keeps items that left the table until the device has done with them. "top_k": as
             "device", but each batch is the first `batch_size` items, 1024 at most, of the order
             that the table's sampler has, each once and with a probability of 1: the oldest of Fifo,
@@ -139,8 +144,8 @@ class ArrayCalls:
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.
           ValueError: If an argument is out of range; from `next` also if the items do not make a
-            batch (their columns differ in length, dtype or shape, or are larger than `max_bytes`),
-            or if a seed cannot be used.
+            batch (their columns differ in length, dtype or shape, are longer than `pad_to` or
+            larger than `max_bytes`), or if a seed cannot be used.
           DeadlineExceededError: From `next`, if the time is up. Nothing is lost: the next call goes
             on with what has been drawn.
           RuntimeError: From `next`, if there is no such table; for "top_k" also while it has fewer
@@ -153,13 +158,14 @@ class ArrayCalls:
             raise ValueError(f"draw must be 'host', 'device' or 'top_k', but is {draw!r}")
         if draw != "host" and device is None:
             raise ValueError(f"draw={draw!r} needs a device, which may be 'cpu'")
-        if draw != "host" and ragged != "error":
-            raise ValueError(f"draw={draw!r} needs ragged='error'")
+        if draw != "host" and ragged == "pack":
+            raise ValueError(f"draw={draw!r} needs ragged='error' or 'pad'")
         native = self._client.NewBatchSampler(
             table,
             batch_size,
             prefetch,
             ragged,
+            pad_to,
             check_seed(seed),
             max_bytes,
             device,
@@ -177,6 +183,8 @@ class ArrayCalls:
         batch_size: int,
         *,
         device: str,
+        ragged: str = "error",
+        pad_to: int | None = None,
         beta: float | None = None,
         seed: int | None = None,
         out: str = "numpy",
@@ -195,6 +203,9 @@ class ArrayCalls:
           table: Name of the table.
           batch_size: Items per batch, B.
           device: "cuda:N", or "cpu" for the kernels' twin.
+          ragged: For items of different lengths T: "error", or "pad", as `batch_sampler` has it.
+          pad_to: For "pad", the T of the arrays; items that are longer make `prepare` fail. None:
+            that of the longest item at the first `prepare`.
           beta: If given, batches have importance weights; the same for all.
           seed: Of the draws; random if not given.
           out: Kind of the arrays, which change: "torch"; "cupy" or "dlpack" on a GPU;
@@ -208,10 +219,20 @@ class ArrayCalls:
           ValueError: If an argument is out of range, or the server is not of this process.
           IndexError: If the device has no memory for the table.
         """
+        if ragged not in ("error", "pad"):
+            raise ValueError(f"ragged must be 'error' or 'pad', but is {ragged!r}")
         if out in ("jax", "tensorflow"):
             raise ValueError(f"out={out!r} has arrays that never change")
         native = self._client.NewFixedBatchSampler(
-            table, batch_size, check_seed(seed), max_bytes, device, *_casts(cast), beta
+            table,
+            batch_size,
+            ragged,
+            pad_to,
+            check_seed(seed),
+            max_bytes,
+            device,
+            *_casts(cast),
+            beta,
         )
         maker = BatchMaker(
             lambda limit: self._structure_of_table(table, limit), out, device != "cpu"
@@ -227,6 +248,7 @@ class ArrayCalls:
         *,
         timeout: float | None = None,
         ragged: str = "error",
+        pad_to: int | None = None,
         beta: float | None = None,
         out: str = "numpy",
         max_bytes: int = DEFAULT_MAX_BYTES,
@@ -239,7 +261,9 @@ class ArrayCalls:
         if maker is None:
             maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out)
             maker.prepare(timeout)
-        batch = maker(self._client.SampleBatch, table, batch_size, ragged, max_bytes, timeout, beta)
+        batch = maker(
+            self._client.SampleBatch, table, batch_size, ragged, pad_to, max_bytes, timeout, beta
+        )
         self._batch_makers[table, out] = maker
         return batch
 

@@ -29,6 +29,7 @@ def iterate(
     prefetch: int = 2,
     timeout: float | None = None,
     ragged: str = "error",
+    pad_to: int | None = None,
     beta: float | None = None,
     seed: int | None = None,
     max_batches: int | None = None,
@@ -48,6 +49,7 @@ def iterate(
         their own. 0: each when it is asked for.
       timeout: Longest time to wait for a batch, in seconds; None for ever.
       ragged: What to do with items of different lengths: "error", "pad" or "pack".
+      pad_to: With "pad", the T of all batches, so that what is compiled for one fits all.
       beta: If given, batches have importance weights.
       seed: Makes draws reproducible.
       max_batches: Batches to give; None for any number. No more than these are drawn.
@@ -64,7 +66,8 @@ def iterate(
     if not isinstance(client, Client):
         client = Client(client)
     # What is ahead is ahead on the device: the sampler itself draws when it is asked.
-    options = {"timeout": timeout, "ragged": ragged, "beta": beta, "seed": seed, "prefetch": 0}
+    options = {"timeout": timeout, "ragged": ragged, "pad_to": pad_to, "beta": beta}
+    options |= {"seed": seed, "prefetch": 0}
     sampler = client.batch_sampler(table, batch_size, **options)
     if prefetch == 0:
         return _draw(sampler, device, max_batches)

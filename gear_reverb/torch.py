@@ -58,6 +58,7 @@ class ReplayDataset(torch_data.IterableDataset):
         prefetch: int = 2,
         timeout: float | None = None,
         ragged: str = "error",
+        pad_to: int | None = None,
         beta: float | None = None,
         seed: int | None = None,
         pin_memory: bool = False,
@@ -72,6 +73,7 @@ class ReplayDataset(torch_data.IterableDataset):
           prefetch: Batches that each process may draw before they are asked for.
           timeout: Longest time to wait for a batch, in seconds; None for ever.
           ragged: What to do with items of different lengths: "error", "pad" or "pack".
+          pad_to: With "pad", the T of all batches.
           beta: If given, batches have importance weights.
           seed: Makes draws reproducible; each worker draws with a seed of its own made of it.
           pin_memory: Whether to copy batches to page-locked memory, for copies to a GPU, which
@@ -94,6 +96,7 @@ class ReplayDataset(torch_data.IterableDataset):
             "prefetch": prefetch,
             "timeout": timeout,
             "ragged": ragged,
+            "pad_to": pad_to,
             "beta": beta,
         }
 

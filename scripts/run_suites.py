@@ -35,6 +35,7 @@ ON_DEVICES = (
     "tests/test_cuda.py",
     "tests/test_device_batches.py",
     "tests/test_device_draws.py",
+    "tests/test_device_padding.py",
     "tests/test_device_tier.py",
     "tests/test_fixed_batches.py",
 )

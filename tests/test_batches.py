@@ -97,6 +97,18 @@ def test_squeezed_columns_have_no_step_axis(serve):
     assert batch.lengths.tolist() == [3, 3]
 
 
+def test_padding_to_one_length(client):
+    insert(client, [steps(1), steps(2, 3), steps(4)] * 2, "q")
+    with client.batch_sampler("q", 3, ragged="pad", pad_to=3, timeout=10) as sampler:
+        batch = next(sampler)
+    assert batch.data[0].tolist() == [[1, 0, 0], [2, 3, 0], [4, 0, 0]]
+    assert batch.lengths.tolist() == [1, 2, 1]
+    assert batch.mask.sum(1).tolist() == [1, 2, 1] and batch.mask.shape == (3, 3)
+    insert(client, [steps(1), steps(2, 3)], "q")
+    with pytest.raises(ValueError, match=r"has 2 steps in item \d+, which is more than pad_to \(1"):
+        client.sample_batch("q", 2, ragged="pad", pad_to=1, timeout=10)
+
+
 def test_ragged_items_are_refused_by_name_and_lengths(client):
     insert(client, [steps(1), steps(2, 3, 4)], "q")
     with pytest.raises(ValueError, match=r"Column 0 has 1 steps in item \d+ but 3 in item \d+"):

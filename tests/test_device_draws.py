@@ -270,7 +270,6 @@ def test_bad_arguments(serve):
         ({"draw": "gpu"}, "draw must be 'host', 'device' or 'top_k', but is 'gpu'"),
         ({"draw": "device"}, "draw='device' needs a device, which may be 'cpu'"),
         ({"draw": "top_k"}, "draw='top_k' needs a device, which may be 'cpu'"),
-        ({"draw": "device", **ON_DEVICE, "ragged": "pad"}, "needs ragged='error'"),
     ]:
         with pytest.raises(ValueError, match=message):
             client.batch_sampler("t", 2, **arguments)

@@ -107,6 +107,13 @@ def test_ragged_items(serve, ragged):
         assert np.asarray(x).tolist() == [n for n in lengths for _ in range(n)]
 
 
+def test_padding_to_one_length(serve):
+    client = serve(make_table(max_times_sampled=1))
+    insert_ragged(client, [2, 5, 3])
+    [batch] = iterate(client, "t", 3, ragged="pad", pad_to=8, max_batches=1)
+    assert batch.data[0].shape == batch.mask.shape == (3, 8)
+
+
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_draws_as_far_ahead_as_it_says(client, prefetch):
     batches = iterate(client, prefetch=prefetch, max_batches=None)

@@ -108,6 +108,13 @@ def test_ragged_items(serve, ragged):
         assert x.tolist() == [n for n in batch.lengths.tolist() for _ in range(n)]
 
 
+def test_padding_to_one_length(serve):
+    client = serve(make_table(max_times_sampled=1))
+    insert_ragged(client, [2, 5, 3])
+    [batch] = dataset(client, "t", 3, ragged="pad", pad_to=8, max_batches=1)
+    assert batch.data[0].shape == batch.mask.shape == (3, 8)
+
+
 def test_equal_seeds_draw_equal_batches(client):
     keys = [[batch.info.key.tolist() for batch in dataset(client, seed=7)] for _ in range(2)]
     assert keys[0] == keys[1]

@@ -16,7 +16,8 @@ using tensor::DType;
 constexpr int64_t kMostSteps = std::numeric_limits<int32_t>::max();  // cu_seqlens are int32.
 
 // Steps that the column's array has room for: per item, or, if packed, in all.
-absl::StatusOr<int64_t> StepsOf(const DrawnBatch& batch, size_t index, Ragged ragged) {
+absl::StatusOr<int64_t> StepsOf(const DrawnBatch& batch, size_t index, Ragged ragged,
+                                int64_t pad_to) {
   const std::vector<int32_t>& lengths = batch.columns[index].lengths;
   if (lengths.empty() || batch.columns[index].squeezed) return 1;
   switch (ragged) {
@@ -30,7 +31,14 @@ absl::StatusOr<int64_t> StepsOf(const DrawnBatch& batch, size_t index, Ragged ra
         }
       }
       return lengths[0];
-    case Ragged::kPad: return *std::max_element(lengths.begin(), lengths.end());
+    case Ragged::kPad: {
+      const auto longest = std::max_element(lengths.begin(), lengths.end());
+      if (pad_to == 0) return *longest;
+      if (*longest <= pad_to) return pad_to;
+      return base::InvalidArgument("Column ", index, " has ", *longest, " steps in item ",
+                                   batch.keys[longest - lengths.begin()],
+                                   ", which is more than pad_to (", pad_to, ").");
+    }
     case Ragged::kPack: return std::accumulate(lengths.begin(), lengths.end(), int64_t{0});
   }
   return base::Internal("No such ragged policy: ", static_cast<int>(ragged));
@@ -50,7 +58,8 @@ void ZeroTail(std::byte* begin, std::byte* end) { std::memset(begin, 0, end - be
 
 }  // namespace
 
-absl::StatusOr<BatchLayout> Plan(const DrawnBatch& batch, Ragged ragged, size_t max_bytes) {
+absl::StatusOr<BatchLayout> Plan(const DrawnBatch& batch, Ragged ragged, size_t max_bytes,
+                                 int64_t pad_to) {
   BatchLayout layout;
   layout.ragged = ragged;
   layout.columns.resize(batch.columns.size());
@@ -58,7 +67,7 @@ absl::StatusOr<BatchLayout> Plan(const DrawnBatch& batch, Ragged ragged, size_t 
   for (size_t i = 0; i < batch.columns.size(); ++i) {
     const DrawnColumn& drawn = batch.columns[i];
     CollatedColumn& column = layout.columns[i];
-    GR_ASSIGN_OR_RETURN(column.steps, StepsOf(batch, i, ragged));
+    GR_ASSIGN_OR_RETURN(column.steps, StepsOf(batch, i, ragged, pad_to));
     if (column.steps > kMostSteps) {
       return base::InvalidArgument("Column ", i, " would have ", column.steps,
                                    " steps, which is more than a batch can have.");

@@ -16,7 +16,8 @@ namespace gear_reverb::batch {
 // What becomes of items whose columns are not equally long.
 enum class Ragged {
   kError,  // They are refused.
-  kPad,    // [B, T, ...] with the longest item's T; zeros, or empty strings, after the shorter.
+  kPad,    // [B, T, ...] with the longest item's T, or one that is given; zeros, or empty strings,
+           // after the shorter.
   kPack,   // [sum of T, ...]: one item after another.
 };
 
@@ -39,10 +40,12 @@ struct BatchLayout {
   size_t buffer_bytes = 0;
 };
 
-// INVALID_ARGUMENT: for kError, two items whose lengths differ, naming the column and both lengths;
-// for any policy, more than `max_bytes` (the text of strings and the masks of padding included), or
-// more steps than int32 counts.
-absl::StatusOr<BatchLayout> Plan(const DrawnBatch& batch, Ragged ragged, size_t max_bytes);
+// `pad_to`: for kPad, T, if that is not to be the longest item's; 0 if it is. INVALID_ARGUMENT: for
+// kError, two items whose lengths differ, naming the column and both lengths; for kPad an item that
+// is longer than `pad_to`; for any policy, more than `max_bytes` (the text of strings and the masks
+// of padding included), or more steps than int32 counts.
+absl::StatusOr<BatchLayout> Plan(const DrawnBatch& batch, Ragged ragged, size_t max_bytes,
+                                 int64_t pad_to = 0);
 
 // Copies all columns but strings to `buffer`, which has layout.buffer_bytes bytes, and zeroes
 // padding.

@@ -114,6 +114,20 @@ TEST(CollateTest, RaggedItemsAreRefusedPaddedOrPacked) {
   EXPECT_THAT(Collated(batch, *packed, 0), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
+TEST(CollateTest, PaddingGoesAsFarAsAskedFor) {
+  const DrawnBatch batch =
+      Drawn({Sampled(5, {Whole({Int32Chunk({1})})}), Sampled(6, {Whole({Int32Chunk({2, 3, 4})})})});
+  const auto padded = Plan(batch, Ragged::kPad, kNoLimit, 4);
+  ASSERT_TRUE(padded.ok()) << padded.status();
+  EXPECT_EQ(padded->columns[0].shape, Shape({2, 4, 1}));
+  EXPECT_THAT(Collated(batch, *padded, 0), ElementsAre(1, 0, 0, 0, 2, 3, 4, 0));
+  EXPECT_TRUE(Plan(batch, Ragged::kPad, kNoLimit, 3).ok());
+  const auto refused = Plan(batch, Ragged::kPad, kNoLimit, 2);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused.status()));
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("Column 0 has 3 steps in item 6, which is more than pad_to (2)"));
+}
+
 TEST(CollateTest, ColumnsAreAligned) {
   const auto column = Whole({Int32Chunk({1})});
   const DrawnBatch batch = Drawn({Sampled(1, {column, column, column})});

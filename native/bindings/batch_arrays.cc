@@ -7,7 +7,7 @@
 
 #include "native/base/status.h"
 #include "native/bindings/arrays.h"
-#include "native/bindings/device_array.h"
+#include "native/bindings/side_arrays.h"
 
 namespace py = pybind11;
 
@@ -198,34 +198,19 @@ py::tuple BatchSides::ToPython() const {
   } else {
     for (size_t i = 0; i < info_.size(); ++i) info[i] = array(info_[i]);
   }
-  const auto of_columns = [&](const auto& columns, bool agree, auto member,
-                              const auto& make) -> py::object {
-    if (columns.empty()) return py::none();
-    if (agree) return make(columns[0].*member);
-    py::list list(columns.size());
-    bool any = false;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      list[i] = make(columns[i].*member);
-      any = any || (columns[i].*member).has_value();
-    }
-    return any ? py::object(list) : py::none();
-  };
   if (!on_device_.has_value()) {
-    const auto of = [&](auto member) { return of_columns(columns_, agree_, member, array); };
+    const auto of = [&](auto member) { return SideArray(columns_, agree_, member, array); };
     return py::make_tuple(info, of(&OfColumn::lengths), of(&OfColumn::mask),
                           of(&OfColumn::cu_seqlens), array(weights_));
   }
-  const auto of = [&](auto member) {
-    return of_columns(on_device_->sides, on_device_->lengths_agree, member, device_array);
-  };
+  const py::tuple sides = DeviceSideArrays(on_device_->output, on_device_->sides,
+                                           on_device_->lengths_agree, on_device_->gpu);
   py::object weights =
       device_weights_ == nullptr
           ? array(weights_)
           : DeviceArrayOf(device_weights_, {weights_->dtype, weights_->shape, 0, 0},
                           on_device_->gpu);
-  using device::OutputSides;
-  return py::make_tuple(info, of(&OutputSides::lengths), of(&OutputSides::mask),
-                        of(&OutputSides::cu_seqlens), weights);
+  return py::make_tuple(info, sides[0], sides[1], sides[2], weights);
 }
 
 py::list ColumnArrays(const client::Batch& batch) {

@@ -16,18 +16,13 @@ namespace py = pybind11;
 namespace gear_reverb::bindings {
 namespace {
 
-batch::Ragged RaggedOf(const std::string& name) {
-  if (name == "error") return batch::Ragged::kError;
-  if (name == "pad") return batch::Ragged::kPad;
-  if (name == "pack") return batch::Ragged::kPack;
-  throw py::value_error("ragged must be 'error', 'pad' or 'pack', but is '" + name + "'.");
-}
-
-client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged, int64_t max_bytes) {
+client::BatchRequest RequestOf(int64_t batch_size, const std::string& ragged,
+                               std::optional<int64_t> pad_to, int64_t max_bytes) {
   if (max_bytes < 1) {
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
   }
-  return {batch_size, RaggedOf(ragged), static_cast<size_t>(max_bytes), std::nullopt};
+  const RaggedPolicy policy = RaggedOf(ragged, pad_to);
+  return {batch_size, policy.ragged, static_cast<size_t>(max_bytes), std::nullopt, policy.pad_to};
 }
 
 // Of `next`'s batch. Both work without the GIL.
@@ -121,13 +116,13 @@ std::optional<device::Choice> DeviceDraws(const std::string& draw) {
 
 py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             int64_t prefetch, const std::string& ragged,
-                            std::optional<uint64_t> seed, int64_t max_bytes,
-                            const std::optional<std::string>& device_name,
+                            std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
+                            int64_t max_bytes, const std::optional<std::string>& device_name,
                             const std::string& float32_to, const std::string& uint8_to,
                             const std::string& draw) {
   client::BatchSamplerOptions options;
   options.table = table;
-  options.request = RequestOf(batch_size, ragged, max_bytes);
+  options.request = RequestOf(batch_size, ragged, pad_to, max_bytes);
   options.prefetch = prefetch;
   options.seed = seed;
   options.casts = CastsOf(float32_to, uint8_to);
@@ -149,10 +144,10 @@ py::object MakeBatchSampler(const ClientPtr& client, const std::string& table, i
 }
 
 py::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
-                      const std::string& ragged, int64_t max_bytes, std::optional<double> timeout,
-                      std::optional<double> beta) {
+                      const std::string& ragged, std::optional<int64_t> pad_to, int64_t max_bytes,
+                      std::optional<double> timeout, std::optional<double> beta) {
   CheckBeta(beta);
-  const client::BatchRequest request = RequestOf(batch_size, ragged, max_bytes);
+  const client::BatchRequest request = RequestOf(batch_size, ragged, pad_to, max_bytes);
   const absl::Time deadline = DeadlineInSeconds(timeout);
   return TakeBatch(beta, client->side_buffers(), nullptr,
                    [&] { return client->SampleBatch(table, request, deadline); });

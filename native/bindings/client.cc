@@ -80,13 +80,14 @@ void DefineClient(py::module_& module) {
       .def("NewSampler", &MakeSampler, py::arg("table"), py::arg("max_samples"),
            py::arg("buffer_size"), py::arg("timeout_ms") = -1)
       .def("NewBatchSampler", &MakeBatchSampler, py::arg("table"), py::arg("batch_size"),
-           py::arg("prefetch"), py::arg("ragged"), py::arg("seed"), py::arg("max_bytes"),
-           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"), py::arg("draw"))
+           py::arg("prefetch"), py::arg("ragged"), py::arg("pad_to"), py::arg("seed"),
+           py::arg("max_bytes"), py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"),
+           py::arg("draw"))
       .def("NewFixedBatchSampler", &MakeFixedBatchSampler, py::arg("table"), py::arg("batch_size"),
-           py::arg("seed"), py::arg("max_bytes"), py::arg("device"), py::arg("float32_to"),
-           py::arg("uint8_to"), py::arg("beta"))
+           py::arg("ragged"), py::arg("pad_to"), py::arg("seed"), py::arg("max_bytes"),
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"), py::arg("beta"))
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
-           py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
+           py::arg("pad_to"), py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),
            py::arg("update_priorities"), py::arg("delete_keys"), py::arg("timeout_ms") = py::none())
       .def(

@@ -43,18 +43,20 @@ pybind11::object MakeSampler(const ClientPtr& client, const std::string& table, 
                              int64_t buffer_size, int64_t timeout_ms);
 pybind11::object MakeBatchSampler(const ClientPtr& client, const std::string& table,
                                   int64_t batch_size, int64_t prefetch, const std::string& ragged,
-                                  std::optional<uint64_t> seed, int64_t max_bytes,
-                                  const std::optional<std::string>& device_name,
+                                  std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
+                                  int64_t max_bytes, const std::optional<std::string>& device_name,
                                   const std::string& float32_to, const std::string& uint8_to,
                                   const std::string& draw);
 pybind11::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& table,
-                                       int64_t batch_size, std::optional<uint64_t> seed,
+                                       int64_t batch_size, const std::string& ragged,
+                                       std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
                                        int64_t max_bytes, const std::string& device_name,
                                        const std::string& float32_to, const std::string& uint8_to,
                                        std::optional<double> beta);
 // See BatchSampler.Next for the last two arguments and the result.
 pybind11::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
-                            const std::string& ragged, int64_t max_bytes,
-                            std::optional<double> timeout, std::optional<double> beta);
+                            const std::string& ragged, std::optional<int64_t> pad_to,
+                            int64_t max_bytes, std::optional<double> timeout,
+                            std::optional<double> beta);
 
 }  // namespace gear_reverb::bindings

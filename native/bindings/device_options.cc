@@ -43,6 +43,19 @@ device::Casts CastsOf(const std::string& float32, const std::string& uint8) {
   return {check("float32", float32, {"bfloat16", "float16"}), check("uint8", uint8, {"float16"})};
 }
 
+RaggedPolicy RaggedOf(const std::string& name, std::optional<int64_t> pad_to) {
+  if (pad_to.has_value() && name != "pad") {
+    throw py::value_error("pad_to (" + std::to_string(*pad_to) + ") needs ragged='pad'.");
+  }
+  if (pad_to.has_value() && (*pad_to < 1 || *pad_to > INT32_MAX)) {
+    throw py::value_error("pad_to (" + std::to_string(*pad_to) + ") must be in [1, 2**31).");
+  }
+  if (name == "error") return {batch::Ragged::kError};
+  if (name == "pad") return {batch::Ragged::kPad, pad_to.value_or(0)};
+  if (name == "pack") return {batch::Ragged::kPack};
+  throw py::value_error("ragged must be 'error', 'pad' or 'pack', but is '" + name + "'.");
+}
+
 absl::Time DeadlineInSeconds(std::optional<double> timeout) {
   if (!timeout.has_value()) return absl::InfiniteFuture();
   if (!(*timeout >= 0)) {

@@ -3,9 +3,9 @@
 
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
-#include "native/bindings/device_array.h"
 #include "native/bindings/device_options.h"
 #include "native/bindings/errors.h"
+#include "native/bindings/side_arrays.h"
 #include "native/client/fork_guard.h"
 #include "native/client/resident_batches.h"
 #include "pybind11/stl.h"
@@ -57,10 +57,11 @@ class PyFixedBatchSampler {
     for (const device::OutputArray& column : arrays.columns) columns.append(array(column));
     const py::tuple info = py::make_tuple(array(arrays.keys), array(arrays.probabilities),
                                           py::none(), array(arrays.priorities), py::none());
-    return py::make_tuple(
-        columns, py::make_tuple(
-                     info, py::none(), py::none(), py::none(),
-                     arrays.weights.has_value() ? array(*arrays.weights) : py::object(py::none())));
+    const py::tuple sides =
+        DeviceSideArrays(output, arrays.sides, arrays.lengths_agree, batches.gpu());
+    const py::object weights =
+        arrays.weights.has_value() ? array(*arrays.weights) : py::object(py::none());
+    return py::make_tuple(columns, py::make_tuple(info, sides[0], sides[1], sides[2], weights));
   }
 
   int64_t TableSize() {
@@ -86,7 +87,8 @@ class PyFixedBatchSampler {
 }  // namespace
 
 py::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& table,
-                                 int64_t batch_size, std::optional<uint64_t> seed,
+                                 int64_t batch_size, const std::string& ragged,
+                                 std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
                                  int64_t max_bytes, const std::string& device_name,
                                  const std::string& float32_to, const std::string& uint8_to,
                                  std::optional<double> beta) {
@@ -95,7 +97,9 @@ py::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& tab
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
   }
   client::FixedBatches::Options options;
+  const RaggedPolicy policy = RaggedOf(ragged, pad_to);
   options.table = {table, seed, nullptr, CastsOf(float32_to, uint8_to)};
+  if (policy.ragged == batch::Ragged::kPad) options.table.padding = {policy.pad_to};
   options.size = batch_size;
   options.max_bytes = static_cast<size_t>(max_bytes);
   options.beta = beta;

@@ -21,6 +21,7 @@ struct BatchRequest {
   // If given, fewer items will do: those that are there soon after the first, are alike, and have
   // about so many bytes. Otherwise fewer come at the end of a sequence alone.
   std::optional<size_t> block_bytes;
+  int64_t pad_to = 0;  // As of batch::Plan.
 };
 
 // What a device made of a batch.

@@ -197,10 +197,10 @@ absl::StatusOr<BatchPtr> BatchCollector::DrawOnDevice(const BatchRequest& reques
     GR_ASSIGN_OR_RETURN(connection_, source_(deadline));
     const char* const option = top_k ? "draw='top_k'" : "draw='device'";
     GR_ASSIGN_OR_RETURN(auto service, LocalServiceFor(connection_, option));
-    auto resident = ResidentBatches::Create(
-        std::move(service),
-        {options_.table, options_.seed, options_.device, options_.casts, *options_.device_draws},
-        options_.kept_buffers);
+    ResidentOptions options{options_.table, options_.seed, options_.device, options_.casts,
+                            *options_.device_draws};
+    if (request.ragged == batch::Ragged::kPad) options.padding = device::Padding{request.pad_to};
+    auto resident = ResidentBatches::Create(std::move(service), options, options_.kept_buffers);
     base::MutexLock lock(&mutex_);
     if (cancelled_) return absl::CancelledError("The sampler has been closed.");
     if (absl::IsResourceExhausted(resident.status()) && !top_k) {

@@ -38,7 +38,7 @@ struct CollectorOptions {
   int64_t ahead = 0;  // Items that may be on their way for batches to come.
   // The device draws too, as ResidentBatches has it: of equal seeds all batches are equal, in
   // order. Where it cannot, the host draws after all, but for first items (kTopK), where that is an
-  // error. For requests that are not ragged, without limits.
+  // error. For requests that are padded or not ragged, without limits.
   std::optional<device::Choice> device_draws;
 };
 

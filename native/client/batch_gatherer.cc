@@ -11,7 +11,8 @@ absl::StatusOr<BatchPtr> BatchGatherer::Gather(batch::DrawnBatch& drawn,
                                                const BatchRequest& request,
                                                const std::shared_ptr<Connection>& connection) {
   auto batch = std::make_unique<Batch>();
-  GR_ASSIGN_OR_RETURN(batch->layout, batch::Plan(drawn, request.ragged, request.max_bytes));
+  GR_ASSIGN_OR_RETURN(batch->layout,
+                      batch::Plan(drawn, request.ragged, request.max_bytes, request.pad_to));
   if (options_.device != nullptr) {
     GR_ASSIGN_OR_RETURN(batch->on_device,
                         GatherOnDevice(drawn, batch->layout, request.max_bytes, connection));

@@ -26,19 +26,13 @@ absl::StatusOr<std::unique_ptr<device::ResidentTable>> OpenTable(
   GR_ASSIGN_OR_RETURN(auto table, service.FindTable(options.table));
   auto tier = options.device->TierOf(table);
   backend->AddSource(service.shared_arena(), tier.get());
-  return device::ResidentTable::Create(
-      std::move(table), std::move(backend),
-      {options.seed.has_value() ? *options.seed : RandomSeed(), in_place, std::move(tier)});
+  return device::ResidentTable::Create(std::move(table), std::move(backend),
+                                       {options.seed.has_value() ? *options.seed : RandomSeed(),
+                                        in_place, std::move(tier), options.padding});
 }
 
 absl::Status ClosedFixed() {
   return absl::FailedPreconditionError("The batch sampler has been closed.");
-}
-
-uint64_t SourceBytes(const device::SlotDirectory& directory, uint32_t n) {
-  uint64_t bytes = 0;
-  for (const device::ItemColumn& column : directory.columns()) bytes += column.bytes;
-  return n * bytes;
 }
 
 }  // namespace
@@ -93,13 +87,16 @@ absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl
   const device::DrawnArrays& arrays = plan_->arrays();
   auto batch = std::make_unique<Batch>();
   OnDevice made;
-  GR_ASSIGN_OR_RETURN(made.output, gathers_->Write(arrays.output_bytes, SourceBytes(directory, n),
-                                                   nullptr, [&](std::byte* output) -> absl::Status {
+  const uint64_t source_bytes = n * directory.mean_item_bytes();
+  GR_ASSIGN_OR_RETURN(made.output, gathers_->Write(arrays.output_bytes, source_bytes, nullptr,
+                                                   [&](std::byte* output) -> absl::Status {
                                                      GR_RETURN_IF_ERROR(plan_->Enqueue(
                                                          table_->selection(), 0, output, stream));
                                                      return table_->Collect(*plan_, output, stream);
                                                    }));
   made.columns = arrays.columns;
+  made.sides = arrays.sides;
+  made.lengths_agree = arrays.lengths_agree;
   made.gpu = device_->gpu();
   made.draws = OnDevice::Draws{arrays.keys,  arrays.probabilities, arrays.priorities,
                                request.size, table_->table_size(), backend_};
@@ -180,8 +177,9 @@ absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
   } else if (plan_->version() != table_->directory().version()) {
     return base::FailedPrecondition(
         "The items of table ", options_.table.table,
-        " are no longer as they were: they have other shapes, more pieces than there was room for, "
-        "or more slots. Make another sampler, and capture its batches anew.");
+        " are no longer as they were: they have other shapes, are longer (pad_to may leave room), "
+        "have more pieces than there was room for, or more slots. Make another sampler, and "
+        "capture its batches anew.");
   }
   prepared_ = true;
   return absl::OkStatus();

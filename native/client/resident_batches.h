@@ -22,6 +22,7 @@ struct ResidentOptions {
   std::shared_ptr<device::Device> device;
   device::Casts casts;
   device::Choice choice = device::Choice::kDraws;
+  std::optional<device::Padding> padding = std::nullopt;
 };
 
 // INVALID_ARGUMENT where the server is not in this process, saying so of `option`.

@@ -39,10 +39,11 @@ std::vector<uint32_t> SomeSlots(base::Philox& random, uint32_t count, uint32_t s
 struct Case {
   explicit Case(base::Philox& random) {
     slots = Between(random, 1, 300);
-    per_column = 1u << random.NextBelow(5);
+    per_column = 1u << random.NextBelow(6);
     columns = Between(random, 1, 5);
     for (uint32_t slot = 0; slot < slots; ++slot) AddEntry(random, &entries);
     for (uint32_t i = 0; i < slots; ++i) priorities.push_back(random.NextDouble());
+    padded = random.NextBelow(2) == 0;
     changed = SomeSlots(random, Between(random, 0, slots), slots);
     for (size_t i = 0; i < changed.size(); ++i) AddEntry(random, &changes);
     changed_priorities = SomeSlots(random, Between(random, 0, slots), slots);
@@ -57,9 +58,20 @@ struct Case {
   }
 
   uint32_t per_slot() const { return columns * per_column; }
-  size_t rows() const { return drawn.size() * columns; }
+  // Of the columns, and, if they are padded, of a mask for every other.
+  size_t rows() const { return drawn.size() * (columns + (padded ? (columns + 1) / 2 : 0)); }
+  std::vector<PickedSide> sides() const {
+    std::vector<PickedSide> made(columns);
+    for (uint32_t column = 0; column < columns; column += 2) {
+      const uint32_t number = column / 2;
+      made[column] = {/*step_bytes=*/1 + column * 3, /*lengths=*/number * drawn.size() * 4,
+                      /*mask_rows=*/drawn.size() * (columns + number), /*wanted=*/1};
+    }
+    return made;
+  }
 
   uint32_t slots, per_column, columns;
+  bool padded;
   std::vector<RowPiece> entries, changes;  // Addresses are numbers here: nobody reads there.
   std::vector<double> priorities, new_priorities, probabilities;
   std::vector<uint32_t> changed, changed_priorities, drawn;
@@ -111,12 +123,21 @@ absl::StatusOr<Written> Run(DrawBackend& backend, const Case& made) {
       CheckMemory::Create(memory, made.rows() * made.per_column * sizeof(RowPiece)));
   GR_ASSIGN_OR_RETURN(const CheckMemory picked_priorities,
                       CheckMemory::Create(memory, made.drawn.size() * sizeof(double)));
-  const Picked picked{drawn.data<uint32_t>(), static_cast<uint32_t>(made.drawn.size()),
-                      rows.data<Row>(), pieces.data<RowPiece>(), picked_priorities.data<double>()};
+  GR_ASSIGN_OR_RETURN(const CheckMemory sides, CheckMemory::Of(memory, made.sides()));
+  GR_ASSIGN_OR_RETURN(const CheckMemory lengths,
+                      CheckMemory::Create(memory, made.drawn.size() * made.columns * 4));
+  const Picked picked{drawn.data<uint32_t>(),
+                      static_cast<uint32_t>(made.drawn.size()),
+                      rows.data<Row>(),
+                      pieces.data<RowPiece>(),
+                      picked_priorities.data<double>(),
+                      made.padded ? sides.data<PickedSide>() : nullptr,
+                      lengths.data<std::byte>()};
   GR_RETURN_IF_ERROR(backend.Pick(directory, picked, nullptr));
   GR_RETURN_IF_ERROR(Note("picked rows", rows, &written));
   GR_RETURN_IF_ERROR(Note("picked pieces", pieces, &written));
   GR_RETURN_IF_ERROR(Note("picked priorities", picked_priorities, &written));
+  GR_RETURN_IF_ERROR(Note("picked lengths", lengths, &written));
 
   GR_ASSIGN_OR_RETURN(const CheckMemory probabilities, CheckMemory::Of(memory, made.probabilities));
   GR_ASSIGN_OR_RETURN(const CheckMemory weights,

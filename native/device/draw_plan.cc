@@ -26,6 +26,17 @@ DrawnArrays DrawPlan::ArraysOf(const SlotDirectory& directory, uint32_t n, const
   arrays.probabilities = place(tensor::DType::kFloat64, by_draw);
   arrays.priorities = place(tensor::DType::kFloat64, by_draw);
   if (weights) arrays.weights = place(tensor::DType::kFloat32, by_draw);
+  if (!directory.padded()) return arrays;
+  arrays.lengths_agree = directory.lengths_agree();
+  for (const ItemColumn& column : directory.columns()) {
+    if (arrays.lengths_agree && column.squeezed) continue;
+    OutputSides& sides = arrays.sides.emplace_back();
+    if (column.squeezed) continue;
+    sides.lengths = place(tensor::DType::kInt32, by_draw);
+    sides.mask = place(tensor::DType::kBool, {static_cast<int64_t>(n), column.steps});
+    arrays.column_bytes += sides.mask->bytes;
+    if (arrays.lengths_agree) break;
+  }
   return arrays;
 }
 
@@ -54,38 +65,65 @@ DrawPlan::~DrawPlan() {
   if (memory_ != nullptr) directory_.backend().select()->Free(memory_);
 }
 
-// The rows are the same for every batch, but for the number of their pieces, which a draw picks.
-absl::Status DrawPlan::Fill(const Casts& casts) {
+std::vector<PickedSide> DrawPlan::AddRows(const Casts& casts, GatherPlan* rows) const {
   const uint32_t per_column = directory_.view().pieces_per_column;
-  GatherPlan rows;
-  for (size_t i = 0; i < arrays_.columns.size(); ++i) {
+  std::vector<PickedSide> picked;
+  std::vector<const OutputSides*> sides;
+  for (size_t i = 0, side = 0; i < arrays_.columns.size(); ++i) {
     const ItemColumn& column = directory_.columns()[i];
-    if (column.bytes == 0) continue;
+    const bool has_side =
+        side < arrays_.sides.size() && !(arrays_.lengths_agree && column.squeezed);
+    const OutputSides* const of_column = has_side ? &arrays_.sides[side++] : nullptr;
+    if (column.bytes() == 0) continue;
+    sides.push_back(of_column);
+    picked.push_back({column.step_bytes});
     const RowKind kind = CastOf(column.dtype, casts).kind;
-    const uint64_t bytes_out = column.bytes / SourceBytes(kind) * OutputBytes(kind);
+    const uint64_t bytes_out = column.bytes() / SourceBytes(kind) * OutputBytes(kind);
     for (uint32_t draw = 0; draw < size_; ++draw) {
-      rows.AddRow(kind, arrays_.columns[i].offset + draw * bytes_out, 0, column.bytes);
-      for (uint32_t piece = 0; piece < per_column; ++piece) {
-        rows.AddPiece(nullptr, piece == 0 ? column.bytes : 0);
-      }
+      rows->AddRow(kind, arrays_.columns[i].offset + draw * bytes_out, 0, column.bytes());
+      for (uint32_t piece = 0; piece < per_column; ++piece) rows->AddPiece(nullptr, 0);
     }
   }
+  for (size_t i = 0; i < sides.size(); ++i) {
+    if (sides[i] == nullptr || !sides[i]->mask.has_value()) continue;
+    const OutputArray& mask = *sides[i]->mask;
+    picked[i].wanted = 1;
+    picked[i].lengths = sides[i]->lengths->offset;
+    picked[i].mask_rows = rows->rows().size();
+    const auto steps = static_cast<uint64_t>(mask.shape[1]);
+    for (uint32_t draw = 0; draw < size_; ++draw) {
+      rows->AddMask(mask.offset + draw * steps, 0, steps, 0);
+    }
+  }
+  return picked;
+}
+
+// The rows are the same for every batch, but for their pieces and bytes, which a draw picks.
+absl::Status DrawPlan::Fill(const Casts& casts) {
+  GatherPlan rows;
+  const std::vector<PickedSide> sides = AddRows(casts, &rows);
   list_ = rows.list();
   const auto padded = [](size_t bytes) { return (bytes + 255) / 256 * 256; };
   const size_t rows_bytes = padded(list_.row_count * sizeof(Row));
   const size_t pieces_bytes = padded(rows.pieces().size() * sizeof(RowPiece));
+  const size_t sides_bytes = padded(sides.size() * sizeof(PickedSide));
   SelectBackend& memory = *directory_.backend().select();
-  GR_ASSIGN_OR_RETURN(void* const allocated,
-                      memory.Allocate(rows_bytes + pieces_bytes + size_ * sizeof(uint32_t)));
+  GR_ASSIGN_OR_RETURN(
+      void* const allocated,
+      memory.Allocate(rows_bytes + pieces_bytes + sides_bytes + size_ * sizeof(uint32_t)));
   memory_ = static_cast<std::byte*>(allocated);
   rows_ = reinterpret_cast<Row*>(memory_);
   pieces_ = reinterpret_cast<RowPiece*>(memory_ + rows_bytes);
-  slots_ = reinterpret_cast<uint32_t*>(memory_ + rows_bytes + pieces_bytes);
+  slots_ = reinterpret_cast<uint32_t*>(memory_ + rows_bytes + pieces_bytes + sides_bytes);
   if (list_.row_count > 0) {
-    mean_piece_bytes_ = rows.source_bytes() / list_.row_count;
     // Not on the stream of any batch: waited for, once.
     GR_RETURN_IF_ERROR(
         memory.Copy(memory_, rows.rows().data(), list_.row_count * sizeof(Row), nullptr));
+    if (directory_.padded()) {
+      sides_ = reinterpret_cast<PickedSide*>(memory_ + rows_bytes + pieces_bytes);
+      GR_RETURN_IF_ERROR(
+          memory.Copy(sides_, sides.data(), sides.size() * sizeof(PickedSide), nullptr));
+    }
     GR_RETURN_IF_ERROR(memory.Synchronize(nullptr));
   }
   list_.rows = rows_;
@@ -110,9 +148,14 @@ absl::Status DrawPlan::Enqueue(Selection& selection, double beta, std::byte* out
   picked.rows = rows_;
   picked.pieces = pieces_;
   picked.priorities = reinterpret_cast<double*>(output + arrays_.priorities.offset);
+  picked.sides = sides_;
+  picked.output = output;
   DrawBackend& backend = directory_.backend();
   GR_RETURN_IF_ERROR(backend.Pick(directory_.view(), picked, stream));
-  return backend.Gather(list_, {mean_piece_bytes_, directory_.mostly_there()}, output, stream);
+  const DirectoryView& view = directory_.view();
+  const uint32_t columns = view.pieces_per_slot / view.pieces_per_column;  // That have bytes.
+  const uint64_t mean_bytes = directory_.mean_item_bytes() / std::max(columns, 1u);
+  return backend.Gather(list_, {mean_bytes, directory_.mostly_there()}, output, stream);
 }
 
 }  // namespace gear_reverb::device

@@ -16,20 +16,24 @@
 
 namespace gear_reverb::device {
 
-// Where a batch's arrays are in its output. The columns are those of a batch of equally long items.
+// Where a batch's arrays are in its output. The columns are those of a batch of equally long items,
+// or of such as are filled up.
 struct DrawnArrays {
   std::vector<OutputArray> columns;
   OutputArray keys;                    // uint64[n]
   OutputArray probabilities;           // float64[n]
   OutputArray priorities;              // float64[n]
   std::optional<OutputArray> weights;  // float32[n]
+  // As of BatchPlan, of a padded directory: lengths and masks.
+  std::vector<OutputSides> sides;
+  bool lengths_agree = true;
   uint64_t output_bytes = 0;
-  uint64_t column_bytes = 0;
+  uint64_t column_bytes = 0;  // Masks included.
 };
 
 // Thread-compatible; of one directory, as long as that has the same version. Memory on the device:
-// 4 bytes for each draw, and 48 and its pieces' 16 each for every row, of which there is one for
-// each draw of each column.
+// 4 bytes for each draw, and 56 and its pieces' 16 each for every row, of which there is one for
+// each draw of each column and mask.
 class DrawPlan {
  public:
   static DrawnArrays ArraysOf(const SlotDirectory& directory, uint32_t n, const Casts& casts,
@@ -54,6 +58,8 @@ class DrawPlan {
 
  private:
   DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays, Choice choice);
+  // Adds the rows of columns and masks, and says what has lengths.
+  std::vector<PickedSide> AddRows(const Casts& casts, GatherPlan* rows) const;
   absl::Status Fill(const Casts& casts);
 
   const SlotDirectory& directory_;
@@ -62,8 +68,8 @@ class DrawPlan {
   const uint64_t version_;
   const DrawnArrays arrays_;
   RowList list_{};
-  uint64_t mean_piece_bytes_ = 0;
-  std::byte* memory_ = nullptr;  // On the device: rows, pieces, slots.
+  std::byte* memory_ = nullptr;  // On the device: rows, pieces, sides, slots.
+  PickedSide* sides_ = nullptr;  // Null if items are equally long.
   uint32_t* slots_ = nullptr;
   Row* rows_ = nullptr;
   RowPiece* pieces_ = nullptr;

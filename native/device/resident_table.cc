@@ -11,13 +11,10 @@ absl::StatusOr<std::unique_ptr<ResidentTable>> ResidentTable::Create(
     std::shared_ptr<table::Table> table, std::shared_ptr<DrawBackend> backend,
     const Options& options) {
   const int64_t max_size = table->info().max_size;
-  constexpr uint32_t kSomePieces = 4;
-  GR_ASSIGN_OR_RETURN(
-      auto mirror,
-      TableMirror::Create(
-          std::move(table), backend->select(), options.seed,
-          std::make_unique<SlotDirectory>(
-              backend, SlotDirectory::Options{options.in_place ? kSomePieces : 1, options.tier})));
+  const SlotDirectory::Options of_directory{options.in_place, options.tier, options.padding};
+  GR_ASSIGN_OR_RETURN(auto mirror,
+                      TableMirror::Create(std::move(table), backend->select(), options.seed,
+                                          std::make_unique<SlotDirectory>(backend, of_directory)));
   if (options.in_place) {
     const size_t slots = static_cast<size_t>(max_size) + 1;  // An item comes before one goes.
     GR_RETURN_IF_ERROR(mirror->selection().Reserve(slots, nullptr));

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ class ResidentTable {
     bool in_place = false;
     // Of the table: what it has copied is gathered there.
     std::shared_ptr<DeviceTier> tier;
+    std::optional<Padding> padding = std::nullopt;
   };
 
   // FAILED_PRECONDITION for a table with max_times_sampled.

@@ -61,6 +61,71 @@ TEST_P(ResidentTableTest, BatchesHaveWhatTheTableHadWhenItAllowedThem) {
   }
 }
 
+// To the longest item that was ever there, or as far as asked for.
+TEST_P(ResidentTableTest, ItemsOfDifferentLengthsAreFilledUp) {
+  std::mt19937_64 random(3);
+  for (const int64_t pad_to : {0, 14}) {
+    Open(40, selectors::PrioritizedOptions{1.0}, table::MinSize(1), /*in_place=*/false,
+         Padding{pad_to});
+    longest = 0;
+    std::vector<Batch> batches;
+    for (int round = 0; round < 60; ++round) {
+      if (round == 40) {
+        table->Reset();
+        contents.clear();
+      }
+      for (size_t i = random() % 9 + 1; i > 0; --i) {
+        ASSERT_NO_FATAL_FAILURE(Insert(random() % 70, static_cast<double>(random() % 9 + 1),
+                                       1 + static_cast<int32_t>(random() % 5)));
+      }
+      batches.push_back(Draw(32).value());
+      ASSERT_EQ(batches.back().arrays.columns[0].shape[1], pad_to > 0 ? pad_to : longest);
+      if (batches.size() < 5) continue;
+      ASSERT_NO_FATAL_FAILURE(ExpectContents(batches.front()));
+      batches.erase(batches.begin());
+    }
+    for (const Batch& batch : batches) ASSERT_NO_FATAL_FAILURE(ExpectContents(batch));
+    EXPECT_LT(resident->directory().mean_item_bytes(), 11 * 21u + 5);
+    EXPECT_GT(resident->directory().mean_item_bytes(), 2 * 21u + 5);
+  }
+}
+
+// Columns that differ in length within an item have lengths and masks of their own; a squeezed one
+// has none.
+TEST_P(ResidentTableTest, ColumnsOfDifferentLengthsHaveTheirOwnMasks) {
+  Open(10, selectors::UniformOptions{}, table::MinSize(1), /*in_place=*/false, Padding{});
+  const auto chunk = MakeContent(1, 1, 9)->columns[0].slices[0].chunk;
+  const std::vector<std::pair<int32_t, int32_t>> lengths{{9, 4}, {2, 7}, {5, 5}};
+  for (uint64_t key = 0; key < lengths.size(); ++key) {
+    storage::TrajectoryBuilder trajectory;
+    trajectory.columns.resize(3);
+    trajectory.columns[0].slices.push_back({chunk, 1, lengths[key].first, 0});
+    trajectory.columns[1].squeeze = true;
+    trajectory.columns[1].slices.push_back({chunk, 1, 1, 1});
+    trajectory.columns[2].slices.push_back({chunk, 1, lengths[key].second, 1});
+    ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(key, 1, std::move(trajectory).Build())).ok());
+    contents[key] = {1, 1};
+  }
+  const Batch batch = Draw(64).value();
+  ASSERT_FALSE(batch.arrays.lengths_agree);
+  ASSERT_EQ(batch.arrays.sides.size(), 3u);
+  EXPECT_FALSE(batch.arrays.sides[1].lengths.has_value());
+  EXPECT_FALSE(batch.arrays.sides[1].mask.has_value());
+  const auto keys = Keys(batch);
+  for (const auto& [column, steps] : {std::pair{0, 9u}, std::pair{2, 7u}}) {
+    ASSERT_EQ(batch.arrays.columns[column].shape[1], steps);
+    const auto found = Read<int32_t>(batch, *batch.arrays.sides[column].lengths);
+    const auto mask = Read<uint8_t>(batch, *batch.arrays.sides[column].mask);
+    for (uint32_t draw = 0; draw < batch.n; ++draw) {
+      const auto [first, last] = lengths[keys[draw]];
+      ASSERT_EQ(found[draw], column == 0 ? first : last);
+      for (uint32_t step = 0; step < steps; ++step) {
+        ASSERT_EQ(mask[draw * steps + step], static_cast<int32_t>(step) < found[draw]);
+      }
+    }
+  }
+}
+
 TEST_P(ResidentTableTest, DrawsFollowThePriorities) {
   Open(100, selectors::PrioritizedOptions{1.0});
   double sum = 0;
@@ -204,8 +269,12 @@ TEST_P(ResidentTableTest, SaysWhyItCannotWork) {
   EXPECT_EQ(why_not({MakeContent(1, 1), table::MakeTrajectory({table::MakeChunk(3)})}),
             "its items have 1 or 3 columns");
   EXPECT_EQ(why_not({nullptr}), "item 0 has no data");
-  EXPECT_EQ(why_not({MakeContent(1, 17, 20)}),
-            "column 0 of an item lies in 17 pieces, which is more than 16");
+  EXPECT_EQ(why_not({MakeContent(1, 129, 130)}),
+            "column 0 of an item lies in 129 pieces, which is more than 128");
+  Open(100, selectors::UniformOptions{}, table::MinSize(1), /*in_place=*/false, Padding{5});
+  ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(1, 1, MakeContent(1, 1, 6))).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(resident->Prepare(1, absl::InfinitePast(), nullptr)));
+  EXPECT_EQ(resident->why_not(), "column 0 of an item has 6 steps, which is more than pad_to (5)");
 }
 
 // Items of another form may come once all others are gone.

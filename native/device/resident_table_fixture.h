@@ -81,13 +81,15 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
   }
 
   void Open(int64_t max_size, selectors::SelectorOptions sampler = selectors::UniformOptions{},
-            rate_limiter::RateLimiterOptions limiter = table::MinSize(1), bool in_place = false) {
+            rate_limiter::RateLimiterOptions limiter = table::MinSize(1), bool in_place = false,
+            std::optional<Padding> with_padding = std::nullopt) {
     table::TableOptions options = table::Options(max_size);
     options.sampler = std::move(sampler);
     options.rate_limiter = limiter;
     table = table::Table::Create(std::move(options)).value();
     plan = nullptr;
-    resident = ResidentTable::Create(table, backend, {9, in_place, TierOf(table)}).value();
+    padding = with_padding;
+    resident = ResidentTable::Create(table, backend, {9, in_place, TierOf(table), padding}).value();
     contents.clear();
   }
   // Of a table without items.
@@ -96,9 +98,12 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
   }
   void Insert(uint64_t key, double priority, int32_t pieces = 1) {
     const uint64_t content = ++last_content;
-    ASSERT_TRUE(
-        table->InsertOrAssign(table::MakeItem(key, priority, MakeContent(content, pieces))).ok());
+    const auto item = MakeContent(content, pieces, StepsOf(content));
+    ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(key, priority, item)).ok());
     contents[key] = {content, priority};
+  }
+  int32_t StepsOf(uint64_t content) const {
+    return padding.has_value() ? 1 + static_cast<int32_t>(content * 5 % 11) : kSteps;
   }
   // What the table has evicted meanwhile.
   void Forget() {
@@ -114,6 +119,7 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
       GR_ASSIGN_OR_RETURN(plan, DrawPlan::Create(resident->directory(), n, {}, true));
     }
     Forget();
+    for (const auto& [key, item] : contents) longest = std::max(longest, StepsOf(item.content));
     Batch batch{nullptr, plan->arrays(), n, contents, resident->table_size()};
     SelectBackend& memory = *backend->select();
     batch.output = static_cast<std::byte*>(memory.Allocate(batch.arrays.output_bytes).value());
@@ -140,20 +146,33 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
     const auto numbers = Read<uint64_t>(batch, batch.arrays.columns[0]);
     const auto bytes = Read<uint8_t>(batch, batch.arrays.columns[1]);
     const auto firsts = Read<uint8_t>(batch, batch.arrays.columns[2]);
-    ASSERT_EQ(numbers.size(), batch.n * kSteps * 2u);
-    ASSERT_EQ(bytes.size(), batch.n * kSteps * 5u);
+    const auto room = static_cast<uint32_t>(batch.arrays.columns[0].shape[1]);
+    ASSERT_EQ(numbers.size(), batch.n * room * 2u);
+    ASSERT_EQ(bytes.size(), batch.n * room * 5u);
     ASSERT_EQ(firsts.size(), batch.n * 5u);
+    ASSERT_EQ(batch.arrays.sides.size(), padding.has_value() ? 1u : 0u);
+    std::vector<int32_t> lengths(batch.n, kSteps);
+    std::vector<uint8_t> mask(batch.n * room, 1);
+    if (padding.has_value()) {
+      lengths = Read<int32_t>(batch, *batch.arrays.sides[0].lengths);
+      mask = Read<uint8_t>(batch, *batch.arrays.sides[0].mask);
+      ASSERT_EQ(mask.size(), batch.n * room);
+    }
     for (uint32_t draw = 0; draw < batch.n; ++draw) {
       const auto found = batch.contents.find(keys[draw]);
       ASSERT_NE(found, batch.contents.end()) << keys[draw];
       const auto [content, priority] = found->second;
       ASSERT_EQ(priorities[draw], priority);
-      for (uint32_t step = 0; step < kSteps; ++step) {
-        const size_t row = draw * kSteps + step;
-        ASSERT_EQ(numbers[row * 2], content);
-        ASSERT_EQ(numbers[row * 2 + 1], step);
+      const auto steps = static_cast<uint32_t>(StepsOf(content));
+      ASSERT_EQ(static_cast<uint32_t>(lengths[draw]), steps);
+      for (uint32_t step = 0; step < room; ++step) {
+        const size_t row = draw * room + step;
+        const bool there = step < steps;
+        ASSERT_EQ(mask[row], there);
+        ASSERT_EQ(numbers[row * 2], there ? content : 0);
+        ASSERT_EQ(numbers[row * 2 + 1], there ? step : 0);
         for (uint32_t i = 0; i < 5; ++i) {
-          const auto expected = static_cast<uint8_t>(content * 7 + step * 5 + i);
+          const auto expected = static_cast<uint8_t>(there ? content * 7 + step * 5 + i : 0);
           ASSERT_EQ(bytes[row * 5 + i], expected);
           if (step == 0) {
             ASSERT_EQ(firsts[draw * 5 + i], expected);
@@ -170,6 +189,8 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
   std::unique_ptr<DrawPlan> plan;  // Ends before the directory that it is of.
   Contents contents;
   uint64_t last_content = 0;
+  std::optional<Padding> padding;
+  int32_t longest = 0;  // Of the items at a draw.
 };
 
 }  // namespace gear_reverb::device::testing

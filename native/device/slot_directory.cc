@@ -17,30 +17,10 @@ constexpr size_t kMostEntries = size_t{1} << 16;  // Of one upload.
 // More is not staged at once: a table that is large already is waited for when it is first copied.
 constexpr size_t kMostStagedBytes = size_t{64} << 20;
 
-ItemColumn DescribeItemColumn(const storage::TrajectoryColumn& column) {
-  const storage::ChunkColumn& source = column.slices[0].source();
-  const auto step_shape = source.shape().subspan(1);
-  ItemColumn made;
-  made.dtype = source.dtype();
-  made.step_shape.assign(step_shape.begin(), step_shape.end());
-  made.steps = column.length();
-  made.squeezed = column.squeeze;
-  made.bytes = made.steps * tensor::ByteSize(made.dtype);
-  for (const int64_t axis : made.step_shape) made.bytes *= axis;
-  return made;
-}
-
-bool IsLike(const storage::TrajectoryColumn& column, const ItemColumn& other) {
-  const storage::ChunkColumn& source = column.slices[0].source();
-  return source.dtype() == other.dtype && column.squeeze == other.squeezed &&
-         source.shape().subspan(1) == absl::MakeConstSpan(other.step_shape) &&
-         column.length() == other.steps;
-}
-
 }  // namespace
 
 SlotDirectory::SlotDirectory(std::shared_ptr<DrawBackend> backend, Options options)
-    : backend_(std::move(backend)), least_pieces_(std::bit_ceil(options.least_pieces)) {
+    : backend_(std::move(backend)), in_place_(options.in_place), padding_(options.padding) {
   if (options.tier != nullptr) copies_.emplace(std::move(options.tier));
 }
 
@@ -64,6 +44,14 @@ void SlotDirectory::Let(uint32_t slot) {
   if (copies_.has_value()) copies_->Forget(slot, *held_[slot], &now_.copies);
   now_.gone.push_back(std::move(held_[slot]));
   --num_held_;
+  if (padded()) held_bytes_ -= std::exchange(bytes_[slot], 0);
+}
+
+uint64_t SlotDirectory::mean_item_bytes() const {
+  if (padded()) return num_held_ == 0 ? 0 : held_bytes_ / num_held_;
+  uint64_t bytes = 0;
+  for (const ItemColumn& column : columns()) bytes += column.bytes();
+  return bytes;
 }
 
 absl::Status SlotDirectory::Reap() {
@@ -109,6 +97,7 @@ absl::Status SlotDirectory::Sort(TableChanges& changes) {
     if (slot >= held_.size()) {
       held_.resize(slot + size_t{1});
       seen_.resize(slot + size_t{1});
+      if (padded()) bytes_.resize(slot + size_t{1});
     }
     if (std::exchange(seen_[slot], applied_) == applied_) continue;
     if (state->held == 0) {
@@ -133,46 +122,29 @@ absl::Status SlotDirectory::Sort(TableChanges& changes) {
 }
 
 absl::Status SlotDirectory::Check(Stream stream) {
-  uint32_t pieces = std::max(least_pieces_, view_.pieces_per_column);
-  for (const uint32_t slot : fresh_) {
-    const storage::Trajectory& item = *held_[slot];
-    if (slot == fresh_[0] && num_held_ == fresh_.size()) {
-      // All others are gone, and with them what they had in common.
-      std::vector<ItemColumn> columns;
-      for (const storage::TrajectoryColumn column : item.columns) {
-        columns.push_back(DescribeItemColumn(column));
-      }
-      if (columns != columns_) ++version_;
-      columns_ = std::move(columns);
-    }
-    if (item.columns.size() != columns_.size()) {
-      const auto [few, many] = std::minmax({columns_.size(), item.columns.size()});
-      return Refuse(absl::StrCat("its items have ", few, " or ", many, " columns"));
-    }
-    for (size_t i = 0; i < columns_.size(); ++i) {
-      const storage::TrajectoryColumn column = item.columns[i];
-      if (columns_[i].dtype == tensor::DType::kString) {
-        return Refuse(absl::StrCat("column ", i, " of its items is text"));
-      }
-      if (!IsLike(column, columns_[i])) {
-        return Refuse(absl::StrCat("column ", i,
-                                   " of its items does not always have the same dtype, shape and "
-                                   "number of steps"));
-      }
-      if (column.slices.size() > kMostPieces) {
-        return Refuse(absl::StrCat("column ", i, " of an item lies in ", column.slices.size(),
-                                   " pieces, which is more than ", kMostPieces));
-      }
-      pieces = std::max(pieces, static_cast<uint32_t>(column.slices.size()));
-    }
+  const bool first = form_.columns.empty();
+  ItemForm form = form_;
+  // If all others are gone, so is what they had in common, but for padding, which stays.
+  if (!fresh_.empty() && num_held_ == fresh_.size() &&
+      (!padded() || !form.IsLike(*held_[fresh_[0]]))) {
+    form = ItemForm(*held_[fresh_[0]], padding_);
   }
-  return SetPieces(std::bit_ceil(pieces), stream);
+  form.most_pieces = std::max(1u, view_.pieces_per_column);
+  for (const uint32_t slot : fresh_) {
+    const absl::Status added = form.Add(*held_[slot], padding_);
+    if (!added.ok()) return Refuse(std::string(added.message()));
+  }
+  if (form.columns != form_.columns || form.lengths_agree != form_.lengths_agree) ++version_;
+  form_ = std::move(form);
+  const bool roomy = first && in_place_;
+  return SetPieces(std::bit_ceil(roomy ? form_.RoomInPlace(padding_) : form_.most_pieces), stream);
 }
 
 // Entries of other sizes are made anew, for all items.
 absl::Status SlotDirectory::SetPieces(uint32_t per_column, Stream stream) {
-  const auto columns = static_cast<uint32_t>(std::count_if(
-      columns_.begin(), columns_.end(), [](const ItemColumn& each) { return each.bytes > 0; }));
+  const auto columns =
+      static_cast<uint32_t>(std::count_if(form_.columns.begin(), form_.columns.end(),
+                                          [](const ItemColumn& each) { return each.bytes() > 0; }));
   if (per_column == view_.pieces_per_column && per_column * columns == view_.pieces_per_slot) {
     return absl::OkStatus();
   }
@@ -283,9 +255,10 @@ absl::Status SlotDirectory::WriteSome(absl::Span<const uint32_t> slots,
 absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
   const storage::Trajectory& item = *held_[slot];
   if (copies_.has_value()) copies_->Forget(slot, item, &now_.copies);
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i].bytes == 0) continue;
-    const uint64_t step_bytes = columns_[i].bytes / columns_[i].steps;
+  uint64_t item_bytes = 0;
+  for (size_t i = 0; i < columns().size(); ++i) {
+    const uint64_t step_bytes = columns()[i].step_bytes;
+    if (step_bytes == 0) continue;
     const storage::TrajectoryColumn column = item.columns[i];
     uint64_t end = 0;
     RowPiece* const last = pieces + view_.pieces_per_column;
@@ -305,7 +278,9 @@ absl::Status SlotDirectory::FillEntry(uint32_t slot, RowPiece* pieces) {
       ++pieces;
     }
     for (; pieces < last; ++pieces) *pieces = {nullptr, 0};
+    item_bytes += end;
   }
+  if (padded()) held_bytes_ += item_bytes - std::exchange(bytes_[slot], item_bytes);
   return absl::OkStatus();
 }
 

@@ -15,32 +15,21 @@
 #include "absl/types/span.h"
 #include "native/device/change_feed.h"
 #include "native/device/draw_backend.h"
+#include "native/device/item_form.h"
 #include "native/device/slot_copies.h"
 #include "native/storage/trajectory.h"
-#include "native/tensor/dtype.h"
-#include "native/tensor/shape.h"
 
 namespace gear_reverb::device {
 
-// What all items' columns have in common.
-struct ItemColumn {
-  tensor::DType dtype = tensor::DType::kInvalid;
-  tensor::Shape step_shape;
-  int64_t steps = 0;
-  bool squeezed = false;
-  uint64_t bytes = 0;  // Columns without any have no pieces.
-
-  bool operator==(const ItemColumn&) const = default;
-};
-
-// Of items that a device can gather by itself: all alike in number, dtype, shape and length of
-// their columns, none of which is text or lies in more than kMostPieces pieces, in memory that the
-// device reads. What a tier of the table has copied is read there, from the first Apply after that.
-// Otherwise, or if the device has no memory for them, calls fail with FAILED_PRECONDITION, and
-// why_not() says why from then on.
+// Of items that a device can gather by itself: all alike in number, dtype, shape and, but with
+// padding, length of their columns, none of which is text or lies in more than
+// ItemForm::kMostPieces pieces, in memory that the device reads. What a tier of the table has
+// copied is read there, from the first Apply after that. Otherwise, or if the device has no memory
+// for them, calls fail with FAILED_PRECONDITION, and why_not() says why from then on.
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
-// the largest needs, rounded up to a power of two. Here: 12 bytes a slot, and a reference to every
+// the largest needs, rounded up to a power of two. Here: 12 bytes a slot, 20 with padding, and a
+// reference to every
 // trajectory that was there at the last Apply, or has gone since then and is not let go of yet. So
 // a table's items outlive their removal until the next Apply, and what its stream had before.
 //
@@ -48,11 +37,10 @@ struct ItemColumn {
 // other.
 class SlotDirectory {
  public:
-  static constexpr uint32_t kMostPieces = 16;
-
   struct Options {
-    uint32_t least_pieces = 1;         // Of every column, that have room from the beginning.
+    bool in_place = false;             // With room for more pieces than the first items have.
     std::shared_ptr<DeviceTier> tier;  // Of the table, if there is one.
+    std::optional<Padding> padding = std::nullopt;
   };
   SlotDirectory(std::shared_ptr<DrawBackend> backend, Options options);
   // Waits for the device.
@@ -73,7 +61,12 @@ class SlotDirectory {
   absl::Status Reap();
 
   // Empty until the first item came.
-  const std::vector<ItemColumn>& columns() const { return columns_; }
+  const std::vector<ItemColumn>& columns() const { return form_.columns; }
+  bool padded() const { return padding_.has_value(); }
+  // Whether within each item all columns with a step axis have been equally long.
+  bool lengths_agree() const { return form_.lengths_agree; }
+  // The mean bytes of an item's columns, padding not counted.
+  uint64_t mean_item_bytes() const;
   const DirectoryView& view() const { return view_; }
   // Changes with the columns, and when the view's memory or pieces do.
   uint64_t version() const { return version_; }
@@ -112,9 +105,10 @@ class SlotDirectory {
   absl::StatusOr<std::byte*> Stage(size_t bytes);
 
   const std::shared_ptr<DrawBackend> backend_;
-  const uint32_t least_pieces_;
+  const bool in_place_;
+  const std::optional<Padding> padding_;
   std::optional<SlotCopies> copies_;
-  std::vector<ItemColumn> columns_;
+  ItemForm form_;  // Of the held items.
   DirectoryView view_;
   uint64_t version_ = 0;
   std::string why_not_;
@@ -124,8 +118,10 @@ class SlotDirectory {
 
   Trajectories held_;  // By slot.
   size_t num_held_ = 0;
-  std::vector<uint32_t> seen_;  // By slot: the last Apply that changed it.
-  uint32_t applied_ = 0;        // The number of this Apply.
+  std::vector<uint64_t> bytes_;  // By slot, with padding: of the item, as its entry has it.
+  uint64_t held_bytes_ = 0;      // The sum.
+  std::vector<uint32_t> seen_;   // By slot: the last Apply that changed it.
+  uint32_t applied_ = 0;         // The number of this Apply.
   // Of one Apply.
   std::vector<uint32_t> fresh_;  // Slots whose items are new, or have come to the device.
   std::vector<Priority> priorities_;
