@@ -62,7 +62,7 @@ def gpu_converter(out: str) -> Converter | None:
     if out == "torch":
         from torch import from_dlpack
     else:
-        from cupy import from_dlpack
+        from_dlpack = _cupy_from_dlpack()
 
     def convert(array: Any) -> Any:
         # Text stays on the host.
@@ -71,12 +71,42 @@ def gpu_converter(out: str) -> Converter | None:
     return convert
 
 
+def _cupy_from_dlpack() -> Converter:
+    import cupy
+
+    def from_dlpack(array: Any) -> Any:
+        with cupy.cuda.Device(array.__dlpack_device__()[1]):
+            stream = cupy.cuda.get_current_stream()
+            _CUPY_STREAMS[stream.ptr] = stream
+            return cupy.from_dlpack(array)
+
+    return from_dlpack
+
+
 def _jax_gpu() -> Converter:
     import jax
 
+    tokens: dict[int, Any] = {}
+    count = jax.jit(lambda token: token + 1)
+
+    def wait(gpu: int, stream: int) -> None:
+        # JAX's programs for a device run one after another: this one ends after those before it.
+        if gpu not in tokens:
+            devices = jax.local_devices(backend="gpu")
+            [device] = [each for each in devices if each.local_hardware_id == gpu]
+            tokens[gpu] = jax.device_put(np.int32(0), device)
+        tokens[gpu] = count(tokens[gpu])
+        tokens[gpu].__dlpack__(stream=stream)
+
     def convert(array: Any) -> Any:
-        keeps = not isinstance(array, np.ndarray) and jax_keeps(array)
-        return jax.dlpack.from_dlpack(array) if keeps else array
+        if isinstance(array, np.ndarray) or not jax_keeps(array):
+            return array
+        # JAX gives memory back when its last use has been put on a stream that nobody else knows.
+        array.want_fence()
+        if array.fence_wanted:
+            gpu = array.__dlpack_device__()[1]
+            array.pass_fence(lambda stream: wait(gpu, stream))
+        return jax.dlpack.from_dlpack(array)
 
     return convert
 
@@ -194,6 +224,10 @@ class _Carried:
     def __dlpack_device__(self) -> Any:
         return self._array.__dlpack_device__()
 
+
+# CuPy destroys a stream with its object; but an array's memory is used again after what its stream
+# has been given when the array goes, which may be later.
+_CUPY_STREAMS: dict[int, Any] = {}
 
 _address_of = ctypes.pythonapi.PyCapsule_GetPointer
 _address_of.restype = ctypes.c_void_p

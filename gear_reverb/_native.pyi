@@ -7,7 +7,7 @@ and notice Ctrl-C.
 Arrays going in are anything `numpy.asarray` takes; arrays coming out own their memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -224,6 +224,14 @@ class DeviceArray:
         copy: bool | None = None,
     ) -> Any:
         """What the stream does after this call finds the array written."""
+    def want_fence(self) -> None:
+        """The memory is used again after a fence, besides: for frameworks that give it back before
+        their work with it is done."""
+    @property
+    def fence_wanted(self) -> bool:
+        """Whether memory of such arrays of the GPU waits for one."""
+    def pass_fence(self, wait: Callable[[int], object]) -> None:
+        """`wait` has the stream that it is given wait for all of the framework's work."""
 
 class BlockSampler:
     """Draws items, many at a time, for the datasets."""

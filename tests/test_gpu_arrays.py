@@ -1,6 +1,7 @@
 """Arrays on a GPU, as they are handed over by DLPack; skipped without one."""
 
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -97,3 +98,29 @@ def test_a_graph_is_captured_while_another_sampler_prefetches(serve, torch):
             for a, b in zip(captured.batch.data, twin.batch.data):
                 np.testing.assert_array_equal(a.cpu(), b)
             assert next(other).data[0].shape == (8, LENGTH, 11)
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_what_xla_still_reads_is_not_written_again(serve, monkeypatch, prefetch):
+    xla = pytest.importorskip("xla", reason="the GPU is not emulated")
+    jax = xla.Jax()
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    client = serve(make_table())
+    rng = np.random.default_rng(5)
+    values = rng.integers(0, 1 << 30, (40, LENGTH, 7), np.int32)
+    keys = client.insert_batch("t", [values], 1.0)
+    known = dict(zip(keys.tolist(), values))
+    drawn = []
+    options = {"device": "cuda:0", "out": "jax", "prefetch": prefetch}
+    with client.batch_sampler("t", 8, **options) as sampler:
+        for _ in range(20):
+            batch = next(sampler)
+            drawn.append((batch.info.key, jax.read_later(batch.data[0])))
+            del batch
+    jax.synchronize()
+    for keys, data in drawn:
+        for key, row in zip(keys, data):
+            np.testing.assert_array_equal(row, known[int(key)])
+    assert jax.fences > 10
+    del sampler
+    jax.close()

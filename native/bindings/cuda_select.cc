@@ -30,7 +30,7 @@ std::vector<std::string> CheckDraws(std::optional<int> gpu, uint64_t seed, int r
   return WithoutGil([&]() -> absl::StatusOr<std::vector<std::string>> {
     if (!gpu.has_value()) return device::CheckDraws(*device::MakeDrawTwin(), seed, rounds);
     GR_ASSIGN_OR_RETURN(const auto device, cuda::OpenGpu(*gpu));
-    GR_ASSIGN_OR_RETURN(const auto backend, device->NewDrawBackend());
+    GR_ASSIGN_OR_RETURN(const auto backend, device->NewDrawBackend(nullptr));
     return device::CheckDraws(*backend, seed, rounds);
   });
 }

@@ -77,8 +77,7 @@ class DeviceArray {
                             std::to_string(handle) + ".");
     }
     const bool any = handle == kNoStream;
-    if (any) WithoutGil([&] { return output_->Wait(); });
-    ThrowIfError(output_->ShareWith(any ? 0 : static_cast<uintptr_t>(handle)));
+    WithoutGil([&] { return output_->ShareWith(any ? 0 : static_cast<uintptr_t>(handle)); });
     auto* const exported = new Exported{
         {{output_->data() + array_.offset, kDlCuda, gpu_, static_cast<int32_t>(array_.shape.size()),
           CodeOf(array_.dtype), static_cast<uint8_t>(8 * tensor::ByteSize(array_.dtype)), 1,
@@ -97,6 +96,13 @@ class DeviceArray {
       auto* const managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, kFresh));
       managed->deleter(managed);
     });
+  }
+
+  void WantFence() { output_->WantFence(); }
+  bool fence_wanted() const { return output_->fence_wanted(); }
+  void PassFence(const py::function& wait) {
+    ThrowIfError(output_->PassFence(
+        [&](device::Stream stream) { wait(reinterpret_cast<uintptr_t>(stream)); }));
   }
 
  private:
@@ -127,6 +133,9 @@ void DefineDeviceArray(py::module_& module) {
       .def_property_readonly("shape", &DeviceArray::shape)
       .def_property_readonly("dtype", &DeviceArray::dtype)
       .def("__dlpack_device__", &DeviceArray::Device)
+      .def("want_fence", &DeviceArray::WantFence)
+      .def_property_readonly("fence_wanted", &DeviceArray::fence_wanted)
+      .def("pass_fence", &DeviceArray::PassFence, py::arg("wait"))
       .def(
           "__dlpack__",
           [](const DeviceArray& array, std::optional<int64_t> stream, const py::object&,

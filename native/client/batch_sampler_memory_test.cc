@@ -63,8 +63,9 @@ class ScarceDevice final : public device::Device {
  public:
   explicit ScarceDevice(int failures) : failures_(failures) {}
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
-  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
-    return twin_->NewDrawBackend();
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend(
+      device::Stream stream) override {
+    return twin_->NewDrawBackend(stream);
   }
   device::DeviceStats stats() const override { return twin_->stats(); }
 
@@ -163,8 +164,9 @@ TEST_F(BatchSamplerTest, WhatIsKeptForLackOfMemoryIsReportedAtTheEnd) {
 // A device that notes where it is told that pieces lie.
 struct TwinWithNotes final : device::Device {
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
-  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
-    return twin->NewDrawBackend();
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend(
+      device::Stream stream) override {
+    return twin->NewDrawBackend(stream);
   }
   device::DeviceStats stats() const override { return twin->stats(); }
   std::shared_ptr<device::DeviceTier> TierOf(const std::shared_ptr<table::Table>& table) override {

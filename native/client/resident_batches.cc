@@ -52,8 +52,8 @@ absl::StatusOr<std::unique_ptr<ResidentBatches>> ResidentBatches::Create(
   made->device_ = options.device;
   made->casts_ = options.casts;
   made->choice_ = options.choice;
-  GR_ASSIGN_OR_RETURN(made->backend_, options.device->NewDrawBackend());
   GR_ASSIGN_OR_RETURN(made->gathers_, options.device->NewStream(kept_buffers));
+  GR_ASSIGN_OR_RETURN(made->backend_, options.device->NewDrawBackend(made->gathers_->stream()));
   GR_ASSIGN_OR_RETURN(made->table_, OpenTable(*service, options, made->backend_, false));
   made->service_ = std::move(service);
   return made;
@@ -82,7 +82,8 @@ absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl
   if (plan_ == nullptr || plan_->version() != directory.version() || plan_->size() != n) {
     GR_RETURN_IF_ERROR(
         CheckBytes(device::DrawPlan::ArraysOf(directory, n, casts_, false), n, request.max_bytes));
-    GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, n, casts_, false, choice_));
+    GR_ASSIGN_OR_RETURN(plan_,
+                        device::DrawPlan::Create(directory, n, casts_, false, stream, choice_));
   }
   const device::DrawnArrays& arrays = plan_->arrays();
   auto batch = std::make_unique<Batch>();
@@ -116,7 +117,7 @@ absl::StatusOr<std::unique_ptr<FixedBatches>> FixedBatches::Create(
   std::optional<uint64_t>& seed = made->options_.table.seed;
   if (!seed.has_value()) seed = RandomSeed();
   made->device_ = options.table.device;
-  GR_ASSIGN_OR_RETURN(made->backend_, made->device_->NewDrawBackend());
+  GR_ASSIGN_OR_RETURN(made->backend_, made->device_->NewDrawBackend(nullptr));
   GR_ASSIGN_OR_RETURN(made->gathers_, made->device_->NewStream(/*kept=*/1));
   GR_ASSIGN_OR_RETURN(made->table_,
                       OpenTable(*service, made->options_.table, made->backend_, true));
@@ -145,7 +146,7 @@ absl::Status FixedBatches::MakePlan(device::Stream stream) {
   const bool weights = options_.beta.has_value();
   GR_RETURN_IF_ERROR(CheckBytes(device::DrawPlan::ArraysOf(directory, size, casts, weights), size,
                                 options_.max_bytes));
-  GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights));
+  GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights, stream));
   const uint64_t bytes = plan_->arrays().output_bytes;
   GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, nullptr, [&](std::byte* output) {
     return backend_->select()->Fill(output, 0, bytes, gathers_->stream());

@@ -110,7 +110,7 @@ class FullDevice final : public device::Device {
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override {
     return twin_->NewStream(kept);
   }
-  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override {
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend(device::Stream) override {
     return absl::ResourceExhaustedError("The device is full.");
   }
   device::DeviceStats stats() const override { return twin_->stats(); }

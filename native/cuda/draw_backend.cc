@@ -34,7 +34,7 @@ class EventMark final : public device::Mark {
 struct PooledMemory {
   ~PooledMemory() {
     const CurrentGpu current(gpu);
-    pool->Give(std::move(buffer));
+    (void)pool->Give(std::move(buffer));
   }
   int gpu;
   std::shared_ptr<PinnedPool> pool;
@@ -43,8 +43,9 @@ struct PooledMemory {
 
 class GpuDrawBackend final : public device::DrawBackend {
  public:
-  GpuDrawBackend(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<device::SelectBackend> select)
-      : gpu_(std::move(gpu)), select_(std::move(select)) {}
+  GpuDrawBackend(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<device::SelectBackend> select,
+                 device::Stream stream)
+      : gpu_(std::move(gpu)), select_(std::move(select)), stream_(ToStream(stream)) {}
 
   const std::shared_ptr<device::SelectBackend>& select() const override { return select_; }
 
@@ -78,7 +79,9 @@ class GpuDrawBackend final : public device::DrawBackend {
   }
 
   absl::Status Synchronize() override {
-    return On("cudaDeviceSynchronize", [] { return cudaDeviceSynchronize(); });
+    return On("waiting for draws", [&] {
+      return stream_ == nullptr ? cudaDeviceSynchronize() : cudaStreamSynchronize(stream_);
+    });
   }
 
   absl::Status WriteEntries(const device::DirectoryView& directory,
@@ -124,6 +127,7 @@ class GpuDrawBackend final : public device::DrawBackend {
 
   const std::shared_ptr<GpuDevice> gpu_;
   const std::shared_ptr<device::SelectBackend> select_;
+  const cudaStream_t stream_;  // Null: any.
   const std::shared_ptr<PinnedPool> uploads_ = std::make_shared<PinnedPool>(kKeptUploads);
   std::vector<std::shared_ptr<device::PinnedSegments>> sources_;
 };
@@ -131,9 +135,9 @@ class GpuDrawBackend final : public device::DrawBackend {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewGpuDrawBackend(
-    std::shared_ptr<GpuDevice> gpu) {
+    std::shared_ptr<GpuDevice> gpu, device::Stream stream) {
   GR_ASSIGN_OR_RETURN(auto select, MakeSelectBackend(gpu->gpu()));
-  return std::make_unique<GpuDrawBackend>(std::move(gpu), std::move(select));
+  return std::make_unique<GpuDrawBackend>(std::move(gpu), std::move(select), stream);
 }
 
 }  // namespace gear_reverb::cuda

@@ -10,6 +10,6 @@
 namespace gear_reverb::cuda {
 
 absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewGpuDrawBackend(
-    std::shared_ptr<GpuDevice> gpu);
+    std::shared_ptr<GpuDevice> gpu, device::Stream stream);
 
 }  // namespace gear_reverb::cuda

@@ -16,7 +16,7 @@ std::shared_ptr<cuda::GpuDevice> OpenGpu() {
 }
 
 absl::StatusOr<std::shared_ptr<DrawBackend>> EmulatedDraws() {
-  GR_ASSIGN_OR_RETURN(auto backend, OpenGpu()->NewDrawBackend());
+  GR_ASSIGN_OR_RETURN(auto backend, OpenGpu()->NewDrawBackend(nullptr));
   return std::shared_ptr<DrawBackend>(std::move(backend));
 }
 
@@ -90,7 +90,7 @@ TEST_P(EmulatedDrawsTest, CapturesOfOthersAreLeftAlone) {
   for (uint64_t key = 1; key < 40; ++key) {
     ASSERT_NO_FATAL_FAILURE(Insert(key, 1, 1 + static_cast<int32_t>(key % 6)));
     ASSERT_TRUE(resident->Prepare(4, absl::InfinitePast(), nullptr).ok());
-    plan = DrawPlan::Create(resident->directory(), 4, {}, true).value();
+    plan = DrawPlan::Create(resident->directory(), 4, {}, true, nullptr).value();
     auto* const output =
         static_cast<std::byte*>(backend->select()->Allocate(plan->arrays().output_bytes).value());
     outputs.push_back(output);

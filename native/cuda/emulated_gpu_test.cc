@@ -100,7 +100,7 @@ TEST_F(EmulatedGpuTest, CapturesOfOthersAreLeftAlone) {
 
 TEST_F(EmulatedGpuTest, DrawsKernelsAreLikeTheirTwins) {
   const auto gpu = Open();
-  const auto backend = gpu->NewDrawBackend().value();
+  const auto backend = gpu->NewDrawBackend(nullptr).value();
   EXPECT_EQ(CheckDraws(*backend, 11, /*rounds=*/8).value(), std::vector<std::string>());
 }
 

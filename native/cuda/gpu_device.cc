@@ -115,8 +115,9 @@ absl::StatusOr<std::unique_ptr<device::GatherStream>> GpuDevice::NewStream(size_
   return NewGpuStream(shared_from_this(), kept);
 }
 
-absl::StatusOr<std::unique_ptr<device::DrawBackend>> GpuDevice::NewDrawBackend() {
-  return NewGpuDrawBackend(shared_from_this());
+absl::StatusOr<std::unique_ptr<device::DrawBackend>> GpuDevice::NewDrawBackend(
+    device::Stream stream) {
+  return NewGpuDrawBackend(shared_from_this(), stream);
 }
 
 std::shared_ptr<device::DeviceTier> GpuDevice::TierOf(const std::shared_ptr<table::Table>& table) {

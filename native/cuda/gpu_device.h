@@ -8,6 +8,7 @@
 
 #include "native/base/mutex.h"
 #include "native/cuda/cuda.h"
+#include "native/cuda/gpu_output.h"
 #include "native/cuda/measure.h"
 #include "native/device/device.h"
 #include "native/device/pinned_segments.h"
@@ -38,7 +39,8 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   GpuDevice(GpuInfo info, const GatherBlocks& blocks, MeasuredGpu measured);
 
   absl::StatusOr<std::unique_ptr<device::GatherStream>> NewStream(size_t kept) override;
-  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend() override;
+  absl::StatusOr<std::unique_ptr<device::DrawBackend>> NewDrawBackend(
+      device::Stream stream) override;
   device::DeviceStats stats() const override;
   std::shared_ptr<device::DeviceTier> TierOf(const std::shared_ptr<table::Table>& table) override;
   int gpu() const override { return info_.index; }
@@ -49,6 +51,7 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   const Choices& host_choices() const { return measured_.from_host; }
   const Choices& device_choices() const { return measured_.from_device; }
   void Count(uint64_t gathered_bytes, uint64_t staged_bytes, uint64_t device_bytes);
+  const std::shared_ptr<Fences>& fences() const { return fences_; }
 
   // The memory's segments; all streams of the GPU that ask share them.
   std::shared_ptr<device::PinnedSegments> SegmentsOf(std::shared_ptr<device::SegmentSource> source);
@@ -58,6 +61,7 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
   const GatherBlocks blocks_;
   const MeasuredGpu measured_;
   const std::shared_ptr<device::RegistrationBudget> budget_;
+  const std::shared_ptr<Fences> fences_ = std::make_shared<Fences>();
   std::atomic<uint64_t> batches_{0}, gathered_bytes_{0}, staged_bytes_{0}, device_bytes_{0};
   device::Tiers tiers_;
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "native/cuda/gather.h"
+#include "native/cuda/gpu_output.h"
 #include "native/cuda/resources.h"
 #include "native/device/sources.h"
 #include "native/kernels/gather.h"
@@ -19,134 +20,14 @@ using device::GatherPlan;
 using device::RowPiece;
 using device::Sources;
 
-// Whether what is put on the stream now would be recorded by a capture, or break one: it is being
-// captured, or it is the legacy stream and one that waits for it is.
-absl::StatusOr<bool> IsCaptured(cudaStream_t stream) {
-  cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
-  const cudaError_t error = cudaStreamIsCapturing(stream, &captured);
-  if (error == cudaErrorStreamCaptureImplicit) {
-    (void)cudaGetLastError();
-    return true;
-  }
-  GR_RETURN_IF_ERROR(ToStatus(error, "cudaStreamIsCapturing"));
-  return captured != cudaStreamCaptureStatusNone;
-}
-
-// In a list of streams: one that is not known.
-constexpr cudaStream_t kAnyStream = nullptr;
-
-// An event after all that the stream has been given; false while that cannot be told.
-bool Mark(cudaStream_t stream, std::vector<Event>* marks) {
-  if (stream != kAnyStream) {
-    const absl::StatusOr<bool> captured = IsCaptured(stream);
-    if (captured.ok() && *captured) return false;
-    absl::StatusOr<Event> event = NewEvent();
-    if (captured.ok() && event.ok() && cudaEventRecord(event->get(), stream) == cudaSuccess) {
-      marks->push_back(*std::move(event));
-      return true;
-    }
-  }
-  // A stream may also be gone. Whatever it did is done after this.
-  (void)cudaGetLastError();
-  const bool done = cudaDeviceSynchronize() == cudaSuccess;
-  (void)cudaGetLastError();
-  return done;
-}
-
-// The memory of outputs: it is used again after what its streams had to do. All of it with the GPU
-// current. Thread-safe.
-class OutputPool {
- public:
-  explicit OutputPool(size_t kept) : pool_(kept) {}
-
-  absl::StatusOr<DevicePool::Buffer> Take(size_t bytes) {
-    std::vector<Held> held;
-    {
-      base::MutexLock lock(&mutex_);
-      held.swap(held_);
-    }
-    for (Held& each : held) Give(std::move(each.buffer), std::move(each.streams));
-    return pool_.Take(bytes);
-  }
-
-  // Where one of the streams is being captured, the memory waits for a later call.
-  void Give(DevicePool::Buffer buffer, std::vector<cudaStream_t> streams) {
-    std::erase_if(streams, [&](cudaStream_t stream) { return Mark(stream, &buffer.until); });
-    if (streams.empty()) {
-      pool_.Give(std::move(buffer));
-      return;
-    }
-    base::MutexLock lock(&mutex_);
-    held_.push_back({std::move(buffer), std::move(streams)});
-  }
-
- private:
-  struct Held {
-    DevicePool::Buffer buffer;
-    std::vector<cudaStream_t> streams;
-  };
-  DevicePool pool_;
-  base::Mutex mutex_;
-  std::vector<Held> held_ ABSL_GUARDED_BY(mutex_);
-};
-
-class GpuOutput final : public device::Output {
- public:
-  GpuOutput(std::shared_ptr<GpuDevice> gpu, std::shared_ptr<OutputPool> pool,
-            DevicePool::Buffer buffer, std::shared_ptr<const Event> gathered)
-      : gpu_(std::move(gpu)),
-        pool_(std::move(pool)),
-        buffer_(std::move(buffer)),
-        gathered_(std::move(gathered)) {}
-
-  ~GpuOutput() override {
-    const CurrentGpu current(gpu_->gpu());
-    buffer_.until.clear();
-    pool_->Give(std::move(buffer_), std::move(shared_with_));
-  }
-
-  std::byte* data() const override { return buffer_.data(); }
-
-  absl::Status ShareWith(uintptr_t handle) override {
-    auto stream = reinterpret_cast<cudaStream_t>(handle);
-    GR_RETURN_IF_ERROR(stream == kAnyStream ? Wait() : LendTo(stream));
-    // That handle is another stream in every thread. The legacy stream's events come after the work
-    // of all of these, and it is the same in the thread where the output goes.
-    if (stream == cudaStreamPerThread) stream = cudaStreamLegacy;
-    if (std::find(shared_with_.begin(), shared_with_.end(), stream) == shared_with_.end()) {
-      shared_with_.push_back(stream);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status LendTo(device::Stream handle) override {
-    const CurrentGpu current(gpu_->gpu());
-    GR_RETURN_IF_ERROR(current.status());
-    const auto stream = static_cast<cudaStream_t>(handle);
-    GR_ASSIGN_OR_RETURN(const bool captured, IsCaptured(stream));
-    if (captured) return Wait();  // A capture cannot wait for work outside of it.
-    return ToStatus(cudaStreamWaitEvent(stream, gathered_->get(), 0), "cudaStreamWaitEvent");
-  }
-
-  absl::Status Wait() override {
-    const CurrentGpu current(gpu_->gpu());
-    GR_RETURN_IF_ERROR(current.status());
-    return ToStatus(cudaEventSynchronize(gathered_->get()), "the gather");
-  }
-
- private:
-  const std::shared_ptr<GpuDevice> gpu_;
-  const std::shared_ptr<OutputPool> pool_;
-  DevicePool::Buffer buffer_;
-  const std::shared_ptr<const Event> gathered_;
-  std::vector<cudaStream_t> shared_with_;
-};
+constexpr size_t kMostBehind = 4;  // Gathers, besides as many as outputs are kept.
 
 class GpuStream final : public device::GatherStream {
  public:
   GpuStream(std::shared_ptr<GpuDevice> gpu, Stream stream, size_t kept)
       : gpu_(std::move(gpu)),
         stream_(std::move(stream)),
+        kept_(kept),
         outputs_(std::make_shared<OutputPool>(kept)),
         staging_(std::make_shared<PinnedPool>(kept)) {}
 
@@ -237,16 +118,22 @@ class GpuStream final : public device::GatherStream {
     }
     kept.gathered = gathered;
     under_way_.push_back(std::move(kept));
-    return std::make_shared<GpuOutput>(gpu_, outputs_, std::move(output), std::move(gathered));
+    return MakeGpuOutput(gpu_->gpu(), gpu_, gpu_->fences(), outputs_, std::move(output),
+                         std::move(gathered));
   }
 
-  // Gives back what finished gathers used.
+  // Gives back what finished gathers used. Waits where the GPU is far behind: what gathers hold
+  // would have no bound otherwise.
   absl::Status Reap() {
     for (; !under_way_.empty(); under_way_.pop_front()) {
-      GR_ASSIGN_OR_RETURN(const bool done, IsDone(*under_way_.front().gathered));
+      const Event& gathered = *under_way_.front().gathered;
+      if (under_way_.size() > kept_ + kMostBehind) {
+        GR_RETURN_IF_CUDA_ERROR(cudaEventSynchronize(gathered.get()));
+      }
+      GR_ASSIGN_OR_RETURN(const bool done, IsDone(gathered));
       if (!done) break;
       auto& host = under_way_.front().host;
-      if (host.has_value()) staging_->Give(*std::move(host));
+      if (host.has_value()) (void)staging_->Give(*std::move(host));
     }
     return absl::OkStatus();
   }
@@ -281,6 +168,7 @@ class GpuStream final : public device::GatherStream {
 
   const std::shared_ptr<GpuDevice> gpu_;
   const Stream stream_;
+  const size_t kept_;
   const std::shared_ptr<OutputPool> outputs_;
   const std::shared_ptr<PinnedPool> staging_;
   std::shared_ptr<const Sources> sources_ = std::make_shared<const Sources>();

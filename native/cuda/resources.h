@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -137,7 +138,7 @@ class MemoryPool {
   struct Buffer {
     Memory memory;
     size_t capacity = 0;
-    std::vector<Event> until;  // Work that may still use it.
+    std::vector<Event> until;  // Work that may still use it, besides its owner's stream.
     std::byte* data() const { return static_cast<std::byte*>(memory.get()); }
   };
 
@@ -166,13 +167,14 @@ class MemoryPool {
     return made;
   }
 
-  void Give(Buffer buffer) {
-    Buffer dropped;  // Freed without the lock; waits for what uses it, as cudaFree does.
+  // What is more than is kept comes back, for the caller to free: that waits for what uses it.
+  std::optional<Buffer> Give(Buffer buffer) {
     base::MutexLock lock(&mutex_);
     idle_.push_back(std::move(buffer));
-    if (idle_.size() <= kept_) return;
-    dropped = std::move(idle_.front());
+    if (idle_.size() <= kept_) return std::nullopt;
+    Buffer surplus = std::move(idle_.front());
     idle_.erase(idle_.begin());
+    return surplus;
   }
 
  private:

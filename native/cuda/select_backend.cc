@@ -67,7 +67,7 @@ class Gpu final : public device::SelectBackend {
     cudaPointerAttributes attributes;
     GR_RETURN_IF_ERROR(On("cudaPointerGetAttributes",
                           [&] { return cudaPointerGetAttributes(&attributes, memory); }));
-    return attributes.type == cudaMemoryTypeUnregistered;
+    return attributes.type != cudaMemoryTypeHost && attributes.type != cudaMemoryTypeDevice;
   }
 
   static cudaStream_t ToStream(device::Stream stream) { return static_cast<cudaStream_t>(stream); }

@@ -16,7 +16,7 @@ NamedBackend Gpu() {
 
 absl::StatusOr<std::shared_ptr<DrawBackend>> GpuDraws() {
   GR_ASSIGN_OR_RETURN(const auto gpu, cuda::OpenGpu(0));
-  GR_ASSIGN_OR_RETURN(auto backend, gpu->NewDrawBackend());
+  GR_ASSIGN_OR_RETURN(auto backend, gpu->NewDrawBackend(nullptr));
   return std::shared_ptr<DrawBackend>(std::move(backend));
 }
 

@@ -27,7 +27,9 @@ class CpuDevice final : public Device, public std::enable_shared_from_this<CpuDe
  public:
   absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) override;
 
-  absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() override { return MakeDrawTwin(); }
+  absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend(Stream) override {
+    return MakeDrawTwin();
+  }
 
   DeviceStats stats() const override {
     DeviceStats stats;

@@ -40,6 +40,15 @@ class Output {
   virtual absl::Status LendTo(Stream stream) = 0;
   // Waits until the gather is done. Its error, if it had one.
   virtual absl::Status Wait() = 0;
+
+  // For a framework that gives memory back before its work with it is done, on a stream that it
+  // does not name: the memory is used again after a fence besides.
+  virtual void WantFence() {}
+  // Whether memory of such outputs of the device waits for one.
+  virtual bool fence_wanted() const { return false; }
+  // `wait` has the stream wait for all that the framework's streams have been given. What it throws
+  // is thrown.
+  virtual absl::Status PassFence(absl::FunctionRef<void(Stream)>) { return absl::OkStatus(); }
 };
 
 // Gathers one after another, in order. Thread-compatible.
@@ -100,8 +109,8 @@ class Device {
   virtual ~Device() = default;
   // `kept`: idle outputs that are kept for later gathers.
   virtual absl::StatusOr<std::unique_ptr<GatherStream>> NewStream(size_t kept) = 0;
-  // For draws that the device makes itself.
-  virtual absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend() = 0;
+  // For draws that the device makes itself, on that stream; null: on any.
+  virtual absl::StatusOr<std::unique_ptr<DrawBackend>> NewDrawBackend(Stream stream) = 0;
   virtual DeviceStats stats() const = 0;
   // What it keeps of a table; see Tiers::Of.
   virtual std::shared_ptr<DeviceTier> TierOf(const std::shared_ptr<table::Table>&) {

@@ -45,7 +45,8 @@ class DrawBackend {
   virtual const std::byte* AddressOf(const std::byte* data, uint64_t bytes) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<Mark>> NewMark(Stream stream) = 0;
-  // Waits for all that the device has been given, by whatever stream.
+  // Waits for all that the stream it was made for has been given; without one, for all that the
+  // device has been given, which must not be while a stream is captured.
   virtual absl::Status Synchronize() = 0;
 
   virtual absl::Status WriteEntries(const DirectoryView& directory, const EntryChanges& changes,

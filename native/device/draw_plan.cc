@@ -42,7 +42,8 @@ DrawnArrays DrawPlan::ArraysOf(const SlotDirectory& directory, uint32_t n, const
 
 absl::StatusOr<std::unique_ptr<DrawPlan>> DrawPlan::Create(const SlotDirectory& directory,
                                                            uint32_t n, const Casts& casts,
-                                                           bool weights, Choice choice) {
+                                                           bool weights, Stream stream,
+                                                           Choice choice) {
   const uint64_t pieces = uint64_t{n} * directory.view().pieces_per_slot;
   if (pieces > std::numeric_limits<uint32_t>::max()) {
     return base::InvalidArgument("A batch of ", n, " items has ", pieces,
@@ -50,7 +51,7 @@ absl::StatusOr<std::unique_ptr<DrawPlan>> DrawPlan::Create(const SlotDirectory& 
   }
   std::unique_ptr<DrawPlan> plan(
       new DrawPlan(directory, n, ArraysOf(directory, n, casts, weights), choice));
-  GR_RETURN_IF_ERROR(plan->Fill(casts));
+  GR_RETURN_IF_ERROR(plan->Fill(casts, stream));
   return plan;
 }
 
@@ -99,7 +100,7 @@ std::vector<PickedSide> DrawPlan::AddRows(const Casts& casts, GatherPlan* rows) 
 }
 
 // The rows are the same for every batch, but for their pieces and bytes, which a draw picks.
-absl::Status DrawPlan::Fill(const Casts& casts) {
+absl::Status DrawPlan::Fill(const Casts& casts, Stream stream) {
   GatherPlan rows;
   const std::vector<PickedSide> sides = AddRows(casts, &rows);
   list_ = rows.list();
@@ -116,15 +117,14 @@ absl::Status DrawPlan::Fill(const Casts& casts) {
   pieces_ = reinterpret_cast<RowPiece*>(memory_ + rows_bytes);
   slots_ = reinterpret_cast<uint32_t*>(memory_ + rows_bytes + pieces_bytes + sides_bytes);
   if (list_.row_count > 0) {
-    // Not on the stream of any batch: waited for, once.
     GR_RETURN_IF_ERROR(
-        memory.Copy(memory_, rows.rows().data(), list_.row_count * sizeof(Row), nullptr));
+        memory.Copy(memory_, rows.rows().data(), list_.row_count * sizeof(Row), stream));
     if (directory_.padded()) {
       sides_ = reinterpret_cast<PickedSide*>(memory_ + rows_bytes + pieces_bytes);
       GR_RETURN_IF_ERROR(
-          memory.Copy(sides_, sides.data(), sides.size() * sizeof(PickedSide), nullptr));
+          memory.Copy(sides_, sides.data(), sides.size() * sizeof(PickedSide), stream));
     }
-    GR_RETURN_IF_ERROR(memory.Synchronize(nullptr));
+    GR_RETURN_IF_ERROR(memory.Synchronize(stream));
   }
   list_.rows = rows_;
   list_.pieces = pieces_;

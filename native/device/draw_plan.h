@@ -38,9 +38,10 @@ class DrawPlan {
  public:
   static DrawnArrays ArraysOf(const SlotDirectory& directory, uint32_t n, const Casts& casts,
                               bool weights);
+  // Waits for the stream.
   static absl::StatusOr<std::unique_ptr<DrawPlan>> Create(const SlotDirectory& directory,
                                                           uint32_t n, const Casts& casts,
-                                                          bool weights,
+                                                          bool weights, Stream stream,
                                                           Choice choice = Choice::kDraws);
   ~DrawPlan();
   DrawPlan(const DrawPlan&) = delete;
@@ -60,7 +61,7 @@ class DrawPlan {
   DrawPlan(const SlotDirectory& directory, uint32_t n, DrawnArrays arrays, Choice choice);
   // Adds the rows of columns and masks, and says what has lengths.
   std::vector<PickedSide> AddRows(const Casts& casts, GatherPlan* rows) const;
-  absl::Status Fill(const Casts& casts);
+  absl::Status Fill(const Casts& casts, Stream stream);
 
   const SlotDirectory& directory_;
   const uint32_t size_;

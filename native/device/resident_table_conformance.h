@@ -307,7 +307,7 @@ TEST_P(ResidentTableTest, FollowsConcurrentChanges) {
   }
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(resident->Prepare(8, absl::InfiniteFuture(), nullptr).ok());
-    plan = DrawPlan::Create(resident->directory(), 8, {}, false).value();
+    plan = DrawPlan::Create(resident->directory(), 8, {}, false, nullptr).value();
     auto* const output =
         static_cast<std::byte*>(backend->select()->Allocate(plan->arrays().output_bytes).value());
     outputs.push_back(output);

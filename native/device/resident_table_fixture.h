@@ -116,7 +116,7 @@ class ResidentTableTest : public ::testing::TestWithParam<NamedDrawBackend> {
     GR_RETURN_IF_ERROR(resident->Prepare(n, deadline, nullptr));
     if (plan == nullptr || plan->version() != resident->directory().version() ||
         plan->size() != n) {
-      GR_ASSIGN_OR_RETURN(plan, DrawPlan::Create(resident->directory(), n, {}, true));
+      GR_ASSIGN_OR_RETURN(plan, DrawPlan::Create(resident->directory(), n, {}, true, nullptr));
     }
     Forget();
     for (const auto& [key, item] : contents) longest = std::max(longest, StepsOf(item.content));

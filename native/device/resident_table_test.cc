@@ -83,7 +83,7 @@ TEST(ResidentMemoryTest, ALargeTableIsCopiedInParts) {
   }
   auto resident = ResidentTable::Create(table, backend, {}).value();
   ASSERT_TRUE(resident->Prepare(64, absl::InfinitePast(), nullptr).ok());
-  auto plan = DrawPlan::Create(resident->directory(), 64, {}, false).value();
+  auto plan = DrawPlan::Create(resident->directory(), 64, {}, false, nullptr).value();
   const DrawnArrays& arrays = plan->arrays();
   auto* const output =
       static_cast<std::byte*>(backend->select()->Allocate(arrays.output_bytes).value());

@@ -126,8 +126,14 @@ cudaError_t CheckCaptures() {
 
 using namespace gear_reverb::emulation;  // NOLINT: the functions are CUDA's.
 
+// Its work would have to be waited for, so a capture is lost in any mode of this thread's.
 cudaError_t cudaDeviceSynchronize() {
   return Call("cudaDeviceSynchronize", Calls::kNotWhileCaptured, [] {
+    for (const auto& stream : AllStreams()) {
+      if (stream->graph == nullptr || stream->gpu != current_gpu) continue;
+      stream->invalidated = true;
+      return cudaErrorStreamCaptureUnsupported;
+    }
     RunEverything();
     return cudaSuccess;
   });
