@@ -1,13 +1,13 @@
 """Times whole batches, drawn and gathered, for gpu_check.py."""
 
 import contextlib
-import importlib
 import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from gpu_workloads import WORKLOADS
+from gpu_timing import finish_of, seconds_of_one
+from gpu_workloads import ITEMS, WORKLOADS
 
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
@@ -21,16 +21,15 @@ def through_the_tier(
     device: str, out: str, copy_rate: float, draw: str, small: bool
 ) -> Iterator[dict[str, Any]]:
     """Batches of a table whose columns the device keeps."""
-    # (workload, batch, items): each batch is large, and the table some times as large.
-    for name, batch, items in (("W2", 256, 1024), ("W3", 32, 64), ("W5", 256, 512)):
-        if small:
-            batch, items = 1, 4
+    finish = finish_of(device)
+    for name in ("W2", "W3", "W5"):
+        batch, items = (1, 4) if small else (256, ITEMS[name])
         widths = WORKLOADS[name].widths
         with tier_sampler(device, out, draw, batch, items, widths) as (sampler, tier):
             settle(sampler, draw)
             before = sampler.device_stats()
-            count = 2 if small else 20
-            rate = count * batch * sum(widths) / seconds_of(sampler, count, out)
+            seconds = seconds_of_one(lambda s=sampler: next(s), finish, small)
+            rate = batch * sum(widths) / seconds
             after = sampler.device_stats()
         there, all_bytes = (after[k] - before[k] for k in ("device_bytes", "gathered_bytes"))
         # Of batches that the device draws the host does not know.
@@ -39,9 +38,13 @@ def through_the_tier(
         result = {"workload": name, "batch": batch, "bytes_per_second": rate, "tier": tier}
         if copy_rate:
             result["of_copy"] = rate / copy_rate
-        of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
-        print(f"   {name} B={batch}: {rate / 1e9:.1f} GB/s{of_copy}")
+        print(f"   {name} B={batch}: {shown(rate, copy_rate)}")
         yield result
+
+
+def shown(rate: float, copy_rate: float) -> str:
+    of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
+    return f"{rate / 1e9:.1f} GB/s{of_copy}"
 
 
 @contextlib.contextmanager
@@ -49,17 +52,25 @@ def client_of(
     items: int, widths: list[int], placement: Literal["host", "device"]
 ) -> Iterator[gear_reverb.Client]:
     """Of a server with a table of `items` items of columns of so many bytes, in a piece each."""
-    uniform, fifo = selectors.Uniform(), selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table(TABLE, uniform, fifo, items, limiter, placement=placement)
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
+    with client_of_none(items, placement) as client:
         rng = np.random.default_rng()
         for _ in range(4):
             rows = [rng.integers(0, 256, (items // 4, 4, w // 4), np.uint8) for w in widths]
             client.insert_batch(TABLE, rows, 1.0)
         yield client
+
+
+@contextlib.contextmanager
+def client_of_none(
+    items: int, placement: Literal["host", "device"] = "host"
+) -> Iterator[gear_reverb.Client]:
+    """Of a server with a table that has room for so many items."""
+    uniform, fifo = selectors.Uniform(), selectors.Fifo()
+    limiter = rate_limiters.MinSize(1)
+    table = gear_reverb.Table(TABLE, uniform, fifo, items, limiter, placement=placement)
+    server = gear_reverb.Server([table])
+    try:
+        yield server.localhost_client()
     finally:
         server.stop()
 
@@ -84,55 +95,48 @@ def tier_sampler(
         yield sampler, tier
 
 
-def wait_for_device(out: str) -> None:
-    if out == "torch":
-        importlib.import_module("torch").cuda.synchronize()
-
-
-def seconds_of(sampler, count: int, out: str) -> float:
-    """How long `count` batches take, until the device is done with them."""
-    wait_for_device(out)
-    start = time.perf_counter()
-    for _ in range(count):
-        next(sampler)
-    wait_for_device(out)
-    return time.perf_counter() - start
-
-
 def whole(device: str, out: str, copy_rate: float, small: bool) -> Iterator[dict[str, Any]]:
     """Batches of tables in the host's memory, small and large, drawn by the host and the device."""
-    for name, items in (("W1", 4096), ("W2", 2048), ("W3", 128)):
+    for name, batches in (("W1", BATCHES), ("W2", BATCHES), ("W3", BATCHES[:2]), ("W5", (256,))):
         widths = WORKLOADS[name].widths
-        with client_of(items // 32 if small else items, widths, "host") as client:
-            for batch in (2,) if small else BATCHES:
-                batch_bytes = batch * sum(widths)
-                if batch_bytes > MOST_BYTES:
-                    continue
+        items = max(4, ITEMS[name] // 32) if small else ITEMS[name]
+        with client_of(items, widths, "host") as client:
+            for batch in (2,) if small else batches:
                 for draw in ("host", "device"):
                     options = {"device": device, "out": out, "draw": draw}
-                    with client.batch_sampler(TABLE, batch, **options) as sampler:
-                        staged = settle(sampler, draw)
-                        count = 2 if small else max(16, min(100, 4 * MOST_BYTES // batch_bytes))
-                        rate = count * batch_bytes / seconds_of(sampler, count, out)
-                    of_copy = f", {rate / copy_rate:.2f} of the copy" if copy_rate else ""
-                    print(f"   {name} B={batch}, the {draw} draws: {rate / 1e9:.1f} GB/s{of_copy}")
-                    result = {"workload": name, "batch": batch, "draw": draw, "staged": staged}
-                    yield result | {"bytes_per_second": rate}
+                    timed = of_sampler(client, batch, batch * sum(widths), small, options)
+                    rate = timed["bytes_per_second"]
+                    print(f"   {name} B={batch}, the {draw} draws: {shown(rate, copy_rate)}")
+                    yield {"workload": name, "batch": batch, "draw": draw} | timed
+
+
+def of_sampler(
+    client: gear_reverb.Client, batch: int, batch_bytes: float, small: bool, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The rate of a sampler's batches, which have so many bytes, and what is to be known of it."""
+    with client.batch_sampler(TABLE, batch, **options) as sampler:
+        staged = settle(sampler, options["draw"])
+        finish = finish_of(options["device"])
+        seconds = seconds_of_one(lambda: next(sampler), finish, small)
+        error = sampler.device_stats()["registration_error"]
+    rate = batch_bytes / seconds
+    return {"bytes_per_second": rate, "staged": staged, "registration_error": error}
 
 
 def settle(sampler: Any, draw: str) -> int:
     """Draws until all memory is registered that is to be, which is so in the background.
 
-    Returns bytes of the last four batches that had to be copied to registered memory all the same.
+    Returns bytes of the last four batches that had to be copied to registered memory all the same;
+    lengths, which lie beside the items, always are.
     """
     give_up = time.monotonic() + 5
     while True:
-        before = sampler.device_stats()["staged_bytes"]
+        before = sampler.device_stats()
         for _ in range(4):  # More than are drawn ahead.
             next(sampler)
         stats = sampler.device_stats()
         assert draw == "host" or not stats["why_host_draws"], stats["why_host_draws"]
-        staged = stats["staged_bytes"] - before
-        if staged == 0 or time.monotonic() > give_up:
+        staged, gathered = (stats[k] - before[k] for k in ("staged_bytes", "gathered_bytes"))
+        if staged <= 0.01 * gathered or time.monotonic() > give_up:
             return staged
         time.sleep(0.05)

@@ -3,12 +3,13 @@
 import contextlib
 import importlib
 import secrets
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from gpu_batches import settle
+from gpu_equal import compare, keep_keys
+from gpu_timing import finish_of, seconds_of_one
 
 import gear_reverb
 from gear_reverb import rate_limiters, selectors
@@ -42,27 +43,7 @@ def add(client: gear_reverb.Client, rng: np.random.Generator, count: int) -> np.
     return client.insert_batch("t", columns, rng.uniform(0.1, 5, count))
 
 
-def compare(a: gear_reverb.ReplayBatch, b: gear_reverb.ReplayBatch, as_numpy: Any) -> int:
-    """How many bytes are equal; raises if any are not."""
-    pairs = [*zip(a.data, b.data)]
-    if a.weights is not None:
-        pairs.append((a.weights, b.weights))
-    pairs += [(getattr(a.info, name), getattr(b.info, name)) for name in ("key", "priority")]
-    pairs += [(a.info.probability, b.info.probability)]
-    for x, y in pairs:
-        np.testing.assert_array_equal(as_numpy(x), as_numpy(y))
-    return sum(x.nbytes for x, _ in pairs)
-
-
-def keep_keys(out: str) -> None:
-    """Has JAX take arrays of 64 bits."""
-    if out == "jax":
-        importlib.import_module("jax").config.update("jax_enable_x64", True)
-
-
-def draws_are_those_of_the_twin(
-    device: str, out: str, as_numpy: Any, placement: str
-) -> dict[str, int]:
+def draws_are_those_of_the_twin(device: str, out: str, placement: str) -> dict[str, int]:
     """Batches of equal seeds, drawn by the device and by the twin from a table that changes."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
@@ -76,13 +57,13 @@ def draws_are_those_of_the_twin(
             for _ in range(30):
                 keys = add(client, rng, 100)
                 client.mutate_priorities("t", {int(keys[0]): 9.0}, deletes=[int(keys[1])])
-                compared += compare(next(twin), next(other), as_numpy)
+                compared += compare(next(twin), next(other))
             why = other.device_stats()["why_host_draws"]
             assert not why, why
     return {"seed": seed, "bytes": compared}
 
 
-def first_items_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+def first_items_are_those_of_the_twin(device: str, out: str) -> dict[str, int]:
     """The highest priorities' items of a table that changes."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
@@ -95,11 +76,11 @@ def first_items_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> d
         ):
             for _ in range(10):
                 add(client, rng, 100)
-                compared += compare(next(twin), next(other), as_numpy)
+                compared += compare(next(twin), next(other))
     return {"seed": seed, "bytes": compared}
 
 
-def replays_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[str, int]:
+def replays_are_those_of_the_twin(device: str, out: str) -> dict[str, int]:
     """The same by a CUDA graph that is captured once; on the CPU, by the calls it consists of."""
     seed, compared = secrets.randbits(32), 0
     rng = np.random.default_rng(seed)
@@ -118,7 +99,7 @@ def replays_are_those_of_the_twin(device: str, out: str, as_numpy: Any) -> dict[
                 if replay is None:
                     replay = captured(other, device)
                 replay()
-                compared += compare(twin.batch, other.batch, as_numpy)
+                compared += compare(twin.batch, other.batch)
         samples = client.server_info()["t"].rate_limiter_info.sample_stats.completed
         assert samples == 2 * 30 * 64, samples
         assert client.server_info()["t"].num_unused_samples == 0
@@ -136,27 +117,21 @@ def captured(sampler: gear_reverb.FixedBatchSampler, device: str) -> Any:
     return graph.replay
 
 
-def rates(device: str, out: str, small: bool) -> dict[str, float]:
+def rates(device: str, out: str, small: bool) -> Iterator[dict[str, Any]]:
     """Batches per second: drawn by the host and by the device, and the latter's graph."""
-    found = {}
-    finish = (lambda: None) if device == "cpu" else importlib.import_module(out).cuda.synchronize
-    count = 5 if small else 200
+    finish = finish_of(device)
 
-    def measure(name: str, draw: Any) -> None:
-        finish()
-        start = time.perf_counter()
-        for _ in range(count):
-            draw()
-        finish()
-        found[name] = count / (time.perf_counter() - start)
-        print(f"   {name}: {found[name]:.0f} batches/s")
+    def measured(batch: int, by: str, draw: Any) -> dict[str, Any]:
+        rate = 1 / seconds_of_one(draw, finish, small)
+        print(f"   B={batch} by the {by}: {rate:.0f} batches/s")
+        return {"batch": batch, "by": by, "batches_per_second": rate}
 
     with a_client(500 if small else 20_000) as client:
         for batch in (4, 32) if small else (32, 256, 1024):
             for draw in ("host", "device"):
                 with client.batch_sampler("t", batch, device=device, out=out, draw=draw) as sampler:
                     settle(sampler, draw)
-                    measure(f"B={batch} drawn by the {draw}", lambda s=sampler: next(s))
+                    yield measured(batch, draw, lambda s=sampler: next(s))
             with client.fixed_batch_sampler("t", batch, device=device, out=out) as sampler:
                 sampler.prepare()
                 replay = captured(sampler, device)
@@ -165,6 +140,4 @@ def rates(device: str, out: str, small: bool) -> dict[str, float]:
                     sampler.prepare()
                     replay()
 
-                step()
-                measure(f"B={batch} replayed", step)
-    return found
+                yield measured(batch, "graph", step)

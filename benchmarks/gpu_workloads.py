@@ -20,6 +20,10 @@ class Workload:
         """Of an item."""
         return sum(self.widths) * (1 + self.least) / 2
 
+    @property
+    def mean_piece_bytes(self) -> float:
+        return self.mean_bytes / sum(pieces for pieces, _ in self.columns)
+
 
 WORKLOADS = {
     "W1": Workload(((4, 11_000), (4, 3_000))),
@@ -28,3 +32,6 @@ WORKLOADS = {
     "W4": Workload(((1, 4_096), (1, 4_096), (1, 1_024)), least=1 / 16),  # 64 to 1024 tokens.
     "W5": Workload(((4, 564_480),)),
 }
+
+# Of tables. A gather of 256 by itself reads from as many bytes: twice the batch's, 1 GiB at most.
+ITEMS = {"W1": 4096, "W2": 512, "W3": 88, "W5": 472}
