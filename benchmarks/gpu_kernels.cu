@@ -208,7 +208,8 @@ int Try(const Gpu& gpu, const Workload& workload, uint64_t batch, const List& li
     MUST(cudaMemset(output.data, kPoison, list.output_bytes));
     MUST(cudaDeviceSynchronize());
     const double seconds = MedianSeconds(gpu.stream, [&] {
-      MUST(gear_reverb::cuda::LaunchGather(kernel, on_device, output.data, gpu.held, gpu.stream));
+      MUST(gear_reverb::cuda::LaunchGather(
+          kernel, on_device, output.data, offset == 0 ? gpu.held.ForHost() : gpu.held, gpu.stream));
     });
     const bool right = IsRight(list, output.data, offset);
     const double rate = static_cast<double>(list.payload_bytes) / seconds;

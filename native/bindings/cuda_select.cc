@@ -19,6 +19,12 @@ absl::StatusOr<Backend> BackendOf(std::optional<int> gpu) {
   return cuda::MakeSelectBackend(*gpu);
 }
 
+absl::StatusOr<std::unique_ptr<device::DrawBackend>> DrawBackendOf(std::optional<int> gpu) {
+  if (!gpu.has_value()) return device::MakeDrawTwin();
+  GR_ASSIGN_OR_RETURN(const auto device, cuda::OpenGpu(*gpu));
+  return device->NewDrawBackend(nullptr);
+}
+
 std::vector<std::string> Check(std::optional<int> gpu, uint64_t seed, uint32_t slots) {
   return WithoutGil([&]() -> absl::StatusOr<std::vector<std::string>> {
     GR_ASSIGN_OR_RETURN(Backend backend, BackendOf(gpu));
@@ -28,9 +34,7 @@ std::vector<std::string> Check(std::optional<int> gpu, uint64_t seed, uint32_t s
 
 std::vector<std::string> CheckDraws(std::optional<int> gpu, uint64_t seed, int rounds) {
   return WithoutGil([&]() -> absl::StatusOr<std::vector<std::string>> {
-    if (!gpu.has_value()) return device::CheckDraws(*device::MakeDrawTwin(), seed, rounds);
-    GR_ASSIGN_OR_RETURN(const auto device, cuda::OpenGpu(*gpu));
-    GR_ASSIGN_OR_RETURN(const auto backend, device->NewDrawBackend(nullptr));
+    GR_ASSIGN_OR_RETURN(const auto backend, DrawBackendOf(gpu));
     return device::CheckDraws(*backend, seed, rounds);
   });
 }
@@ -58,8 +62,8 @@ double Measure(std::optional<int> gpu, const std::string& strategy, uint64_t ite
 
 double MeasureUpdate(std::optional<int> gpu, uint64_t items, uint32_t updates, int repeats) {
   return WithoutGil([&]() -> absl::StatusOr<double> {
-    GR_ASSIGN_OR_RETURN(Backend backend, BackendOf(gpu));
-    return device::MeasureUpdate(std::move(backend), items, updates, repeats);
+    GR_ASSIGN_OR_RETURN(const auto backend, DrawBackendOf(gpu));
+    return device::MeasureUpdate(*backend, items, updates, repeats);
   });
 }
 

@@ -104,8 +104,10 @@ class GpuDrawBackend final : public device::DrawBackend {
     const Choices& choices = pieces.mostly_there ? gpu_->device_choices() : gpu_->host_choices();
     // The copy engine would have to know the addresses.
     const GatherKernel kernel = KernelOf(choices.For(pieces.mean_bytes));
-    return On("the gather's launch",
-              [&] { return LaunchGather(kernel, list, output, gpu_->blocks(), ToStream(stream)); });
+    return On("the gather's launch", [&] {
+      return LaunchGather(kernel, list, output, gpu_->blocks(pieces.mostly_there),
+                          ToStream(stream));
+    });
   }
 
  private:

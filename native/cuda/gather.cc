@@ -14,6 +14,9 @@ using device::RowPiece;
 size_t RowsBytes(const GatherPlan& plan) {
   return (plan.rows().size() * sizeof(Row) + 15) / 16 * 16;
 }
+size_t IndexAt(const GatherPlan& plan) {
+  return RowsBytes(plan) + plan.pieces().size() * sizeof(RowPiece);
+}
 
 absl::Status Launch(GatherKernel kernel, const GatherPlan& plan, std::byte* output,
                     std::byte* host_list, std::byte* device_list, const GatherBlocks& held,
@@ -64,15 +67,15 @@ absl::StatusOr<GatherWay> WayOf(const std::string& name) {
   return base::InvalidArgument("There is no way of gathering called '", name, "'.");
 }
 
-size_t ListBytes(const GatherPlan& plan) {
-  return RowsBytes(plan) + plan.pieces().size() * sizeof(RowPiece);
-}
+// Of a list: rows, pieces, the tiles' index.
+size_t ListBytes(const GatherPlan& plan) { return IndexAt(plan) + plan.row_of_tile().size() * 4; }
 
 absl::Status UploadList(const GatherPlan& plan, std::byte* host_list, std::byte* device_list,
                         cudaStream_t stream) {
   std::memcpy(host_list, plan.rows().data(), plan.rows().size() * sizeof(Row));
   std::memcpy(host_list + RowsBytes(plan), plan.pieces().data(),
               plan.pieces().size() * sizeof(RowPiece));
+  std::memcpy(host_list + IndexAt(plan), plan.row_of_tile().data(), plan.row_of_tile().size() * 4);
   return ToStatus(
       cudaMemcpyAsync(device_list, host_list, ListBytes(plan), cudaMemcpyHostToDevice, stream),
       "the list's upload");
@@ -83,7 +86,10 @@ absl::Status LaunchUploaded(GatherKernel kernel, const GatherPlan& plan, std::by
                             cudaStream_t stream) {
   const device::RowList list{reinterpret_cast<const Row*>(device_list),
                              reinterpret_cast<const RowPiece*>(device_list + RowsBytes(plan)),
-                             static_cast<uint32_t>(plan.rows().size()), plan.tile_count()};
+                             static_cast<uint32_t>(plan.rows().size()), plan.tile_count(),
+                             plan.row_of_tile().empty()
+                                 ? nullptr
+                                 : reinterpret_cast<const uint32_t*>(device_list + IndexAt(plan))};
   return ToStatus(LaunchGather(kernel, list, output, held, stream), "the gather's launch");
 }
 

@@ -21,6 +21,10 @@ constexpr bool HasKernel(GatherKernel kernel, int major) {
 // As many blocks as a GPU holds at once; each takes tiles until there are none.
 struct GatherBlocks {
   uint32_t lanes = 1, bulk = 1;
+
+  // For sources in the host's memory: a megabyte and more on its way over the link, which is ten
+  // times what keeps it busy, and the other multiprocessors are left to other kernels.
+  GatherBlocks ForHost() const { return {lanes < 64 ? lanes : 64, bulk < 32 ? bulk : 32}; }
 };
 
 // Once per device before the first launch, with that device current.

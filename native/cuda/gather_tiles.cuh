@@ -50,9 +50,11 @@ struct Tile {
 };
 
 __device__ inline Tile FindTile(const RowList& list, uint64_t number, uint32_t lane) {
-  const uint32_t row = UpperBound(lane, list.row_count, number,
-                                  [&](uint32_t i) { return list.rows[i].first_tile; }) -
-                       1;
+  const uint32_t row = list.row_of_tile != nullptr
+                           ? list.row_of_tile[number]
+                           : UpperBound(lane, list.row_count, number, [&](uint32_t i) {
+                               return list.rows[i].first_tile;
+                             }) - 1;
   Tile tile;
   tile.row = list.rows[row];
   tile.pieces = list.pieces + tile.row.first_piece;

@@ -47,6 +47,8 @@ class GpuDevice final : public device::Device, public std::enable_shared_from_th
 
   const GpuInfo& info() const { return info_; }
   const GatherBlocks& blocks() const { return blocks_; }
+  // For sources of which most are in the GPU's own memory, or are not.
+  GatherBlocks blocks(bool mostly_here) const { return mostly_here ? blocks_ : blocks_.ForHost(); }
   // For sources in pinned host memory, and in the GPU's.
   const Choices& host_choices() const { return measured_.from_host; }
   const Choices& device_choices() const { return measured_.from_device; }

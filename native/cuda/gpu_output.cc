@@ -24,10 +24,10 @@ absl::StatusOr<bool> IsCaptured(cudaStream_t stream) {
 }
 
 // An event after all that the stream has been given; an error if the stream is gone.
-absl::StatusOr<Event> Mark(cudaStream_t stream) {
+absl::StatusOr<std::shared_ptr<const Event>> Mark(cudaStream_t stream) {
   GR_ASSIGN_OR_RETURN(Event event, NewEvent());
   GR_RETURN_IF_CUDA_ERROR(cudaEventRecord(event.get(), stream));
-  return event;
+  return std::make_shared<const Event>(std::move(event));
 }
 
 class GpuOutput final : public device::Output {
@@ -48,7 +48,7 @@ class GpuOutput final : public device::Output {
       return;
     }
     const CurrentGpu current(gpu_);
-    buffer_.until.clear();
+    buffer_.until.assign(1, std::move(gathered_));
     if (fenced_) {
       fences_->Add(std::move(pool_), std::move(buffer_));
     } else {
@@ -126,6 +126,7 @@ absl::StatusOr<DevicePool::Buffer> OutputPool::Take(size_t bytes) {
     held.swap(held_);
     to_free.swap(to_free_);
   }
+  for (const DevicePool::Buffer& each : to_free) each.Settle();
   to_free.clear();
   for (Held& each : held) Give(std::move(each.buffer), std::move(each.streams), false);
   return pool_.Take(bytes);
@@ -139,7 +140,7 @@ void OutputPool::Give(DevicePool::Buffer buffer, std::vector<cudaStream_t> strea
       captured.push_back(stream);
       continue;
     }
-    absl::StatusOr<Event> mark = is_captured.ok() ? Mark(stream) : is_captured.status();
+    auto mark = is_captured.ok() ? Mark(stream) : is_captured.status();
     (void)cudaGetLastError();
     if (mark.ok()) {
       buffer.until.push_back(*std::move(mark));
@@ -197,7 +198,7 @@ absl::Status Fences::Pass(absl::FunctionRef<void(device::Stream)> wait) {
     throw;
   }
   for (size_t i = 0; i < waiting.size(); ++i) {
-    absl::StatusOr<Event> mark = Mark(stream);
+    auto mark = Mark(stream);
     if (!mark.ok()) {
       waiting.erase(waiting.begin(), waiting.begin() + i);
       PutBack(std::move(waiting));

@@ -24,9 +24,10 @@ constexpr size_t kMostBehind = 4;  // Gathers, besides as many as outputs are ke
 
 class GpuStream final : public device::GatherStream {
  public:
-  GpuStream(std::shared_ptr<GpuDevice> gpu, Stream stream, size_t kept)
+  GpuStream(std::shared_ptr<GpuDevice> gpu, Stream stream, Stream other, size_t kept)
       : gpu_(std::move(gpu)),
         stream_(std::move(stream)),
+        other_(std::move(other)),
         kept_(kept),
         outputs_(std::make_shared<OutputPool>(kept)),
         staging_(std::make_shared<PinnedPool>(kept)) {}
@@ -34,7 +35,9 @@ class GpuStream final : public device::GatherStream {
   ~GpuStream() override {
     const CurrentGpu current(gpu_->gpu());
     // Sources and staging are free after this.
-    NoteIfCudaError(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+    for (const Stream* const each : {&stream_, &other_}) {
+      NoteIfCudaError(cudaStreamSynchronize(each->get()), "cudaStreamSynchronize");
+    }
   }
 
   void SetSources(std::shared_ptr<device::SegmentSource> memory,
@@ -64,11 +67,15 @@ class GpuStream final : public device::GatherStream {
     const Choices& choices = mostly_here ? gpu_->device_choices() : gpu_->host_choices();
     const GatherWay way = choices.For(plan.source_bytes() / pieces);
     UnderWay kept{nullptr, std::move(host), std::move(lease), std::move(resolved.copies), sources_};
+    // In turns, so that one batch's upload and launch go on beside another's gather.
+    turn_ = !turn_;
+    const cudaStream_t stream = turn_ ? stream_.get() : other_.get();
+    const auto start = [&](std::byte* data) {
+      return StartGather(way, plan, data, host_list, data + output_bytes, gpu_->blocks(mostly_here),
+                         stream);
+    };
     GR_ASSIGN_OR_RETURN(auto output,
-                        Start(output_bytes + list_bytes, std::move(kept), [&](std::byte* data) {
-                          return StartGather(way, plan, data, host_list, data + output_bytes,
-                                             gpu_->blocks(), stream_.get());
-                        }));
+                        Start(output_bytes + list_bytes, std::move(kept), stream, start));
     gpu_->Count(plan.source_bytes(), staged_bytes, resolved.device_bytes);
     return output;
   }
@@ -83,7 +90,7 @@ class GpuStream final : public device::GatherStream {
     GR_RETURN_IF_ERROR(Reap());
     UnderWay kept;
     kept.lease = std::move(lease);
-    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::move(kept), write));
+    GR_ASSIGN_OR_RETURN(auto output, Start(bytes, std::move(kept), stream_.get(), write));
     if (source_bytes > 0) gpu_->Count(source_bytes, 0, 0);
     return output;
   }
@@ -97,23 +104,24 @@ class GpuStream final : public device::GatherStream {
     std::shared_ptr<const Sources> sources;  // What it reads stays registered.
   };
 
-  // Has `write` put on the stream what writes an output of `bytes` bytes; `kept` is so until that
+  // Has `write` put on that stream what writes an output of `bytes` bytes; `kept` is so until that
   // is done.
   absl::StatusOr<std::shared_ptr<device::Output>> Start(
-      uint64_t bytes, UnderWay kept, absl::FunctionRef<absl::Status(std::byte*)> write) {
+      uint64_t bytes, UnderWay kept, cudaStream_t stream,
+      absl::FunctionRef<absl::Status(std::byte*)> write) {
     GR_ASSIGN_OR_RETURN(DevicePool::Buffer output, outputs_->Take(bytes));
     GR_ASSIGN_OR_RETURN(Event done, NewEvent());
     auto gathered = std::make_shared<const Event>(std::move(done));
-    for (const Event& event : output.until) {
-      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream_.get(), event.get(), 0));
+    for (const auto& event : output.until) {
+      GR_RETURN_IF_CUDA_ERROR(cudaStreamWaitEvent(stream, event->get(), 0));
     }
     absl::Status status = write(output.data());
     if (status.ok()) {
-      status = ToStatus(cudaEventRecord(gathered->get(), stream_.get()), "cudaEventRecord");
+      status = ToStatus(cudaEventRecord(gathered->get(), stream), "cudaEventRecord");
     }
     if (!status.ok()) {
       // Something may be under way: nothing is given back before it has ended.
-      NoteIfCudaError(cudaStreamSynchronize(stream_.get()), "cudaStreamSynchronize");
+      NoteIfCudaError(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
       return status;
     }
     kept.gathered = gathered;
@@ -167,7 +175,8 @@ class GpuStream final : public device::GatherStream {
   }
 
   const std::shared_ptr<GpuDevice> gpu_;
-  const Stream stream_;
+  const Stream stream_, other_;
+  bool turn_ = false;
   const size_t kept_;
   const std::shared_ptr<OutputPool> outputs_;
   const std::shared_ptr<PinnedPool> staging_;
@@ -182,7 +191,8 @@ absl::StatusOr<std::unique_ptr<device::GatherStream>> NewGpuStream(std::shared_p
   const CurrentGpu current(gpu->gpu());
   GR_RETURN_IF_ERROR(current.status());
   GR_ASSIGN_OR_RETURN(Stream stream, NewStream());
-  return std::make_unique<GpuStream>(std::move(gpu), std::move(stream), kept);
+  GR_ASSIGN_OR_RETURN(Stream other, NewStream());
+  return std::make_unique<GpuStream>(std::move(gpu), std::move(stream), std::move(other), kept);
 }
 
 }  // namespace gear_reverb::cuda

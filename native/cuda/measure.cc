@@ -22,6 +22,7 @@ constexpr uint64_t kEngineFromClass = 2;
 
 // What is written between two runs, so that caches have nothing of the last one.
 constexpr uint64_t kFlushedBytes = uint64_t{128} << 20;
+constexpr uint64_t kWordBytes = 16;
 
 // The median time of `repeats` runs of `start` after one that does not count, in seconds: each
 // begins while the GPU is still busy with other memory, so that nothing waits for the launch, and
@@ -108,11 +109,12 @@ absl::Status Check(const GatherShape& shape, int repeats) {
 }  // namespace
 
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  const GatherBlocks& held, absl::Duration warm_up) {
+                                  const GatherBlocks& all, absl::Duration warm_up) {
   GR_RETURN_IF_ERROR(Check(shape, repeats));
+  const GatherBlocks held = place == Place::kDevice ? all : all.ForHost();
   uint64_t slot_bytes = 0, item_bytes = 0, pieces = 0;
   for (const ColumnShape& column : shape.columns) {
-    slot_bytes = std::max(slot_bytes, RoundUp(column.piece_bytes));
+    slot_bytes = std::max(slot_bytes, RoundUp(column.piece_bytes) + 128);
     item_bytes += column.pieces * column.piece_bytes;
     pieces = std::max(pieces, column.pieces);
   }
@@ -131,7 +133,9 @@ absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape&
       const auto bytes = std::max<uint64_t>(1, static_cast<uint64_t>(part * column.piece_bytes));
       plan.AddRow(RowKind::kCopy, output_bytes, 0, column.pieces * bytes);
       for (uint64_t i = 0; i < column.pieces; ++i) {
-        plan.AddPiece(sources.data + random() % slots * slot_bytes, bytes);
+        // At any word, as items of all lengths come to lie.
+        const uint64_t word = random() % ((slot_bytes - bytes) / kWordBytes + 1);
+        plan.AddPiece(sources.data + random() % slots * slot_bytes + word * kWordBytes, bytes);
       }
       output_bytes += RoundUp(column.pieces * bytes);
     }

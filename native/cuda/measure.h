@@ -15,13 +15,13 @@ namespace gear_reverb::cuda {
 enum class Place { kPinnedHost, kDevice };
 
 // Of the current GPU, in bytes per second: payload, counted once; nothing of it is cached, where
-// there are 128 MiB of memory to see to that. Rows lie at random places of 128 MiB and twice the
-// batch, 1 GiB at most; of less where there is not so much memory, but of 128 MiB. A kernel's list
-// is there before the time begins. `warm_up`: how long the GPU, whose clocks are slow when it has
-// idled, is to work before.
+// there are 128 MiB of memory to see to that. Rows lie at random places, each at some 16 bytes, of
+// 128 MiB and twice the batch, 1 GiB at most; of less where there is not so much memory, but of 128
+// MiB. A kernel's list is there before the time begins. `warm_up`: how long the GPU, whose clocks
+// are slow when it has idled, is to work before.
 inline constexpr absl::Duration kWarmUp = absl::Milliseconds(30);
 absl::StatusOr<double> MeasureWay(GatherWay way, Place place, const GatherShape& shape, int repeats,
-                                  const GatherBlocks& held, absl::Duration warm_up = kWarmUp);
+                                  const GatherBlocks& all, absl::Duration warm_up = kWarmUp);
 absl::StatusOr<double> MeasureLargeCopy(Place place, uint64_t bytes, int repeats);
 
 // The fastest way from one place per class of the mean piece, of those that the GPU has.

@@ -138,8 +138,14 @@ class MemoryPool {
   struct Buffer {
     Memory memory;
     size_t capacity = 0;
-    std::vector<Event> until;  // Work that may still use it, besides its owner's stream.
+    std::vector<std::shared_ptr<const Event>> until;  // Work that may still use it.
     std::byte* data() const { return static_cast<std::byte*>(memory.get()); }
+    // Waits for that work. To free memory does so as well, though CUDA does not promise it.
+    void Settle() const {
+      for (const auto& event : until) {
+        NoteIfCudaError(cudaEventSynchronize(event->get()), "cudaEventSynchronize");
+      }
+    }
   };
 
   explicit MemoryPool(size_t kept) : kept_(kept) {}
@@ -182,8 +188,11 @@ class MemoryPool {
 
   void Drop() {
     std::vector<Buffer> dropped;
-    base::MutexLock lock(&mutex_);
-    dropped.swap(idle_);
+    {
+      base::MutexLock lock(&mutex_);
+      dropped.swap(idle_);
+    }
+    for (const Buffer& each : dropped) each.Settle();
   }
 
   const size_t kept_;

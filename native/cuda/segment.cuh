@@ -1,9 +1,9 @@
 // How a group of lanes writes a segment: consecutive source bytes to consecutive output bytes, both
 // at any alignment, by 16-byte loads and stores and, at both ends, single elements.
 //
-// Loads are of aligned 16-byte words, neighbouring lanes take neighbouring words, and no word is
-// loaded twice: where source and output are aligned differently, a lane puts its output together
-// from its own word and its neighbour's.
+// Loads are of aligned 16-byte words, neighbouring lanes take neighbouring words, from whole lines
+// of 128 bytes on: where source and output are aligned differently, a lane puts its output together
+// from its own word and its neighbour's, and one word in 128 is loaded twice.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace gear_reverb::cuda {
 
 using device::RowKind;
 
-constexpr uint32_t kWord = 16;     // Bytes.
-constexpr uint32_t kInFlight = 4;  // Words that a lane loads before it stores the first.
+constexpr uint32_t kWord = 16;      // Bytes.
+constexpr uint32_t kInFlight = 4;   // Words that a lane loads before it stores the first.
+constexpr uint32_t kLineWords = 8;  // Of what memory, and the link to the host's, give at once.
 
 // A number of neighbouring lanes of a warp, a power of two, that work together.
 template <uint32_t kSize>
@@ -107,14 +108,18 @@ __device__ inline void WriteWords(Lanes<kSize> lanes, RowKind kind, const std::b
   const auto* const source = reinterpret_cast<const uint4*>(from - shift);
   // An unaligned source reaches into one more word.
   const uint32_t source_words = words + (shift != 0 ? 1 : 0);
-  for (uint32_t block = 0; block < words; block += kInFlight * kSize) {
-    const uint32_t first = block + lanes.rank;
+  // Rounds begin at whole lines, so that no line is asked for twice; the indices before the first
+  // word are above all others, being unsigned.
+  const auto lead = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(source) / kWord % kLineWords);
+  const auto end = static_cast<int32_t>(words);
+  for (auto block = -static_cast<int32_t>(lead); block < end; block += kInFlight * kSize) {
+    const uint32_t first = static_cast<uint32_t>(block) + lanes.rank;
     uint4 word[kInFlight + 1];
 #pragma unroll
     for (uint32_t i = 0; i <= kInFlight; ++i) {
       const uint32_t index = first + i * kSize;
       // Of the word after the block's last only lane 0 has need, to give it to the last lane.
-      const bool needed = i < kInFlight || lanes.rank == 0;
+      const bool needed = i < kInFlight || (lanes.rank == 0 && shift != 0);
       word[i] = needed && index < source_words ? __ldcs(source + index) : uint4{0, 0, 0, 0};
     }
 #pragma unroll

@@ -50,7 +50,8 @@ absl::StatusOr<std::string> CheckWay(GatherWay way, Place place, const GatherCas
   GR_RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize());
   GR_RETURN_IF_ERROR(StartGather(way, plan, static_cast<std::byte*>(output.get()),
                                  static_cast<std::byte*>(host_list.get()),
-                                 static_cast<std::byte*>(device_list.get()), held, stream.get()));
+                                 static_cast<std::byte*>(device_list.get()),
+                                 place == Place::kDevice ? held : held.ForHost(), stream.get()));
   GR_ASSIGN_OR_RETURN(const auto fetched, Fetch(static_cast<std::byte*>(output.get()), bytes));
   const std::string difference = Difference(made, fetched);
   if (difference.empty()) return difference;

@@ -108,24 +108,31 @@ absl::Status DrawPlan::Fill(const Casts& casts, Stream stream) {
   const size_t rows_bytes = padded(list_.row_count * sizeof(Row));
   const size_t pieces_bytes = padded(rows.pieces().size() * sizeof(RowPiece));
   const size_t sides_bytes = padded(sides.size() * sizeof(PickedSide));
+  const absl::Span<const uint32_t> index = rows.row_of_tile();
+  const size_t index_bytes = padded(index.size() * sizeof(uint32_t));
   SelectBackend& memory = *directory_.backend().select();
-  GR_ASSIGN_OR_RETURN(
-      void* const allocated,
-      memory.Allocate(rows_bytes + pieces_bytes + sides_bytes + size_ * sizeof(uint32_t)));
+  GR_ASSIGN_OR_RETURN(void* const allocated,
+                      memory.Allocate(rows_bytes + pieces_bytes + sides_bytes + index_bytes +
+                                      size_ * sizeof(uint32_t)));
   memory_ = static_cast<std::byte*>(allocated);
   rows_ = reinterpret_cast<Row*>(memory_);
   pieces_ = reinterpret_cast<RowPiece*>(memory_ + rows_bytes);
-  slots_ = reinterpret_cast<uint32_t*>(memory_ + rows_bytes + pieces_bytes + sides_bytes);
+  std::byte* const at_sides = memory_ + rows_bytes + pieces_bytes;
+  std::byte* const at_index = at_sides + sides_bytes;
+  slots_ = reinterpret_cast<uint32_t*>(at_index + index_bytes);
+  const auto upload = [&](std::byte* to, const auto& from) {
+    return memory.Copy(to, from.data(), from.size() * sizeof(from[0]), stream);
+  };
   if (list_.row_count > 0) {
-    GR_RETURN_IF_ERROR(
-        memory.Copy(memory_, rows.rows().data(), list_.row_count * sizeof(Row), stream));
+    GR_RETURN_IF_ERROR(upload(memory_, rows.rows()));
     if (directory_.padded()) {
-      sides_ = reinterpret_cast<PickedSide*>(memory_ + rows_bytes + pieces_bytes);
-      GR_RETURN_IF_ERROR(
-          memory.Copy(sides_, sides.data(), sides.size() * sizeof(PickedSide), stream));
+      sides_ = reinterpret_cast<PickedSide*>(at_sides);
+      GR_RETURN_IF_ERROR(upload(at_sides, sides));
     }
+    if (!index.empty()) GR_RETURN_IF_ERROR(upload(at_index, index));
     GR_RETURN_IF_ERROR(memory.Synchronize(stream));
   }
+  list_.row_of_tile = index.empty() ? nullptr : reinterpret_cast<const uint32_t*>(at_index);
   list_.rows = rows_;
   list_.pieces = pieces_;
   return absl::OkStatus();

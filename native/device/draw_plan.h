@@ -69,7 +69,7 @@ class DrawPlan {
   const uint64_t version_;
   const DrawnArrays arrays_;
   RowList list_{};
-  std::byte* memory_ = nullptr;  // On the device: rows, pieces, sides, slots.
+  std::byte* memory_ = nullptr;  // On the device: rows, pieces, sides, the tiles' index, slots.
   PickedSide* sides_ = nullptr;  // Null if items are equally long.
   uint32_t* slots_ = nullptr;
   Row* rows_ = nullptr;

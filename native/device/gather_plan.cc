@@ -23,6 +23,9 @@ void GatherPlan::AddRow(RowKind kind, uint64_t destination, int64_t window_begin
   row.skew =
       static_cast<uint32_t>(destination % kTileAlignment * SourceBytes(kind) / OutputBytes(kind));
   tile_count_ += (window_bytes + row.skew + kTileBytes - 1) / kTileBytes;
+  if (tile_count_ <= kMostIndexedTiles) {
+    row_of_tile_.resize(tile_count_, static_cast<uint32_t>(rows_.size() - 1));
+  }
 }
 
 void GatherPlan::AddPiece(const std::byte* data, uint64_t bytes, const std::byte* block) {

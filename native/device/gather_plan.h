@@ -33,15 +33,22 @@ class GatherPlan {
   absl::Span<const std::byte* const> blocks() const { return blocks_; }
   uint64_t piece_bytes(size_t piece) const { return piece_bytes_[piece]; }
   uint64_t tile_count() const { return tile_count_; }
+  // The row of every tile; empty where there are more than kMostIndexedTiles.
+  absl::Span<const uint32_t> row_of_tile() const {
+    if (tile_count_ > kMostIndexedTiles) return {};
+    return row_of_tile_;
+  }
   // Which points into the plan.
   RowList list() const {
-    return {rows_.data(), pieces_.data(), static_cast<uint32_t>(rows_.size()), tile_count_};
+    return {rows_.data(), pieces_.data(), static_cast<uint32_t>(rows_.size()), tile_count_,
+            row_of_tile().data()};
   }
   // Of all pieces, whether or not a window shows them.
   uint64_t source_bytes() const { return source_bytes_; }
 
  private:
   std::vector<Row> rows_;
+  std::vector<uint32_t> row_of_tile_;  // As long as there is to be an index.
   std::vector<RowPiece> pieces_;
   // What the device does not need to know of a piece.
   std::vector<const std::byte*> blocks_;

@@ -52,11 +52,15 @@ constexpr uint64_t kTileBytes = 8192;
 // casts.
 constexpr uint64_t kTileAlignment = 128;
 
+// Lists of more tiles have no index: their time is not that of finding rows.
+constexpr uint64_t kMostIndexedTiles = 4096;
+
 struct RowList {
   const Row* rows;
   const RowPiece* pieces;
   uint32_t row_count;
   uint64_t tile_count;
+  const uint32_t* row_of_tile;  // Or null: rows are searched for.
 };
 
 }  // namespace gear_reverb::device

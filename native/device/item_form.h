@@ -29,8 +29,8 @@ struct Padding {
 };
 
 struct ItemForm {
-  // Writers that choose their chunks' lengths put 1024 steps into 64.
-  static constexpr uint32_t kMostPieces = 128;
+  // Writers that choose their chunks' lengths put 1024 steps into up to 200.
+  static constexpr uint32_t kMostPieces = 256;
 
   ItemForm() = default;
   // Of one item.

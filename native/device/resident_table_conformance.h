@@ -269,8 +269,8 @@ TEST_P(ResidentTableTest, SaysWhyItCannotWork) {
   EXPECT_EQ(why_not({MakeContent(1, 1), table::MakeTrajectory({table::MakeChunk(3)})}),
             "its items have 1 or 3 columns");
   EXPECT_EQ(why_not({nullptr}), "item 0 has no data");
-  EXPECT_EQ(why_not({MakeContent(1, 129, 130)}),
-            "column 0 of an item lies in 129 pieces, which is more than 128");
+  EXPECT_EQ(why_not({MakeContent(1, 257, 260)}),
+            "column 0 of an item lies in 257 pieces, which is more than 256");
   Open(100, selectors::UniformOptions{}, table::MinSize(1), /*in_place=*/false, Padding{5});
   ASSERT_TRUE(table->InsertOrAssign(table::MakeItem(1, 1, MakeContent(1, 1, 6))).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(resident->Prepare(1, absl::InfinitePast(), nullptr)));

@@ -111,17 +111,29 @@ absl::StatusOr<std::unique_ptr<Selection>> Filled(std::shared_ptr<SelectBackend>
   return selection;
 }
 
-// Seconds a call, of `repeats` after one more.
+// Seconds of a call, in the median of some windows of `repeats` calls in all; before that the
+// device works for a while, since its clocks are slow when it has idled.
 template <typename Call>
 absl::StatusOr<double> Measure(SelectBackend& backend, int repeats, Call call) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kWarmUp = std::chrono::milliseconds(30);
+  constexpr int kWindows = 5;
   if (repeats < 1) return base::InvalidArgument("repeats (", repeats, ") must be >= 1.");
-  GR_RETURN_IF_ERROR(call());
-  GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < repeats; ++i) GR_RETURN_IF_ERROR(call());
-  GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-  return time.count() / repeats;
+  const auto start = Clock::now();
+  do {
+    GR_RETURN_IF_ERROR(call());
+    GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
+  } while (Clock::now() - start < kWarmUp);
+  const int calls = std::max(repeats / kWindows, 1);
+  std::vector<double> seconds;
+  for (int left = repeats; left >= calls; left -= calls) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < calls; ++i) GR_RETURN_IF_ERROR(call());
+    GR_RETURN_IF_ERROR(backend.Synchronize(nullptr));
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / calls);
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + seconds.size() / 2, seconds.end());
+  return seconds[seconds.size() / 2];
 }
 
 }  // namespace
@@ -164,20 +176,28 @@ absl::StatusOr<double> MeasureTop(std::shared_ptr<SelectBackend> backend,
                  [&] { return selection->Top(k, OutputAt(first, k), nullptr); });
 }
 
-absl::StatusOr<double> MeasureUpdate(std::shared_ptr<SelectBackend> backend, uint64_t items,
-                                     uint32_t updates, int repeats) {
+absl::StatusOr<double> MeasureUpdate(DrawBackend& backend, uint64_t items, uint32_t updates,
+                                     int repeats) {
+  constexpr size_t kBatches = 64;
   if (updates == 0) return base::InvalidArgument("updates (", updates, ") must be >= 1.");
   GR_ASSIGN_OR_RETURN(const auto selection,
-                      Filled(std::move(backend), selectors::PrioritizedOptions{0.6}, items));
+                      Filled(backend.select(), selectors::PrioritizedOptions{0.6}, items));
+  GR_ASSIGN_OR_RETURN(const auto memory,
+                      backend.AllocateHost(kBatches * updates * sizeof(SlotState)));
+  const absl::Span<SlotState> states(reinterpret_cast<SlotState*>(memory.get()),
+                                     kBatches * updates);
   base::Philox random(2);
-  std::vector<SlotState> states(updates);
   for (SlotState& state : states) {
+    state = {};
     state.slot = static_cast<uint32_t>(random.NextBelow(items));
     state.held = 1;
     state.key = state.slot;
     state.priority = random.NextDouble();
   }
-  return Measure(*selection->backend(), repeats, [&] { return selection->Apply(states, nullptr); });
+  size_t batch = 0;
+  return Measure(*backend.select(), repeats, [&] {
+    return selection->Apply(states.subspan(batch++ % kBatches * updates, updates), nullptr);
+  });
 }
 
 }  // namespace gear_reverb::device

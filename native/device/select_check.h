@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "native/device/select_backend.h"
+#include "native/device/draw_backend.h"
 #include "native/selectors/selector.h"
 
 namespace gear_reverb::device {
@@ -20,8 +20,8 @@ absl::StatusOr<std::vector<std::string>> CheckSelection(std::shared_ptr<SelectBa
                                                         uint64_t seed, uint32_t slots);
 
 // Seconds for `draws` draws, with keys, probabilities and importance weights, from `items` items of
-// random priorities: the mean of `repeats`, after one more. The clock is the host's, from one
-// synchronisation to the next.
+// random priorities: the median of five windows of `repeats` in all, after 30 ms of the same. The
+// clock is the host's, from one synchronisation to the next.
 absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend,
                                    const selectors::SelectorOptions& strategy, uint64_t items,
                                    uint32_t draws, int repeats);
@@ -29,8 +29,9 @@ absl::StatusOr<double> MeasureDraw(std::shared_ptr<SelectBackend> backend,
 absl::StatusOr<double> MeasureTop(std::shared_ptr<SelectBackend> backend,
                                   const selectors::SelectorOptions& strategy, uint64_t items,
                                   uint32_t k, int repeats);
-// The same for an update of `updates` random priorities of weighted items, from host memory.
-absl::StatusOr<double> MeasureUpdate(std::shared_ptr<SelectBackend> backend, uint64_t items,
-                                     uint32_t updates, int repeats);
+// The same for an update of `updates` random priorities of weighted items, others each time, from
+// memory of the host that the device reads.
+absl::StatusOr<double> MeasureUpdate(DrawBackend& backend, uint64_t items, uint32_t updates,
+                                     int repeats);
 
 }  // namespace gear_reverb::device

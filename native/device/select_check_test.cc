@@ -69,11 +69,11 @@ TEST(MeasureTest, TimesDrawsFirstItemsAndUpdates) {
     EXPECT_GT(MeasureDraw(twin(), strategy, 5000, 100, 2).value(), 0);
   }
   EXPECT_GT(MeasureTop(twin(), selectors::LifoOptions{}, 5000, kMaxTop, 2).value(), 0);
-  EXPECT_GT(MeasureUpdate(twin(), 5000, 100, 2).value(), 0);
+  EXPECT_GT(MeasureUpdate(*MakeDrawTwin(), 5000, 100, 2).value(), 0);
   for (const auto& refused :
        {MeasureDraw(twin(), weighted, 0, 100, 2), MeasureDraw(twin(), weighted, 10, 0, 2),
         MeasureDraw(twin(), weighted, 10, 10, 0), MeasureTop(twin(), weighted, 10, 1, 2),
-        MeasureUpdate(twin(), 10, 0, 2)}) {
+        MeasureUpdate(*MakeDrawTwin(), 10, 0, 2)}) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused.status())) << refused.status();
   }
 }
