@@ -8,6 +8,7 @@ import numpy as np
 
 from gear_reverb import _insert_batch, pybind, replay_sample
 from gear_reverb._arguments import number
+from gear_reverb._device_priorities import DevicePriorities
 from gear_reverb._frameworks import current_stream
 from gear_reverb.batch_sampler import (
     DEFAULT_MAX_BYTES,
@@ -175,7 +176,10 @@ class ArrayCalls:
         on_gpu = device is not None and device != "cpu"
         maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
         name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
-        return BatchSampler(native, maker, timeout=timeout, beta=beta, name=name)
+        priorities = self._priorities_from(table, device)
+        return BatchSampler(
+            native, maker, timeout=timeout, beta=beta, priorities=priorities, name=name
+        )
 
     def fixed_batch_sampler(
         self,
@@ -237,9 +241,14 @@ class ArrayCalls:
         maker = BatchMaker(
             lambda limit: self._structure_of_table(table, limit), out, device != "cpu"
         )
-        gpu = int(device.partition(":")[2] or 0)  # "cuda", "cuda:1"
-        stream = current_stream(out, gpu) if device != "cpu" else lambda: 0
-        return FixedBatchSampler(native, maker, stream)
+        gpu = _gpu(device)
+        stream = current_stream(out, gpu) if gpu is not None else lambda: 0
+        return FixedBatchSampler(native, maker, stream, self._priorities_from(table, device))
+
+    def _priorities_from(self, table: str, device: str | None) -> DevicePriorities:
+        return DevicePriorities(
+            lambda keys, priorities: self.update_priorities(table, keys, priorities), _gpu(device)
+        )
 
     def sample_batch(
         self,
@@ -297,6 +306,11 @@ def milliseconds(seconds: float | None) -> int | None:
     if math.isnan(seconds):
         raise ValueError(f"timeout ({seconds}) is not a number of seconds")
     return math.ceil(min(max(0, seconds) * 1000, _MOST_MILLISECONDS))
+
+
+def _gpu(device: str | None) -> int | None:
+    """Of "cuda" and "cuda:1" the number."""
+    return None if device in (None, "cpu") else int(device.partition(":")[2] or 0)
 
 
 def _seconds(timeout: float | None) -> None:

@@ -233,6 +233,19 @@ class DeviceArray:
     def pass_fence(self, wait: Callable[[int], object]) -> None:
         """`wait` has the stream that it is given wait for all of the framework's work."""
 
+class HostCopies:
+    """Copies of keys and priorities from a GPU, on a stream of their own."""
+
+    def __init__(self, gpu: int) -> None: ...
+    def start(self, array: Any) -> HostCopy:
+        """Of an array of one axis, by DLPack; it is kept until the copy is there."""
+
+class HostCopy:
+    @property
+    def done(self) -> bool: ...
+    def numpy(self) -> np.ndarray:
+        """Waits for it."""
+
 class BlockSampler:
     """Draws items, many at a time, for the datasets."""
 

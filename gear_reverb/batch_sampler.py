@@ -7,6 +7,7 @@ from typing import Any
 from gear_reverb import _frameworks, pybind
 from gear_reverb._arguments import integer
 from gear_reverb._column_paths import paths_of, with_paths
+from gear_reverb._device_priorities import DevicePriorities
 from gear_reverb.replay_sample import ReplayBatch, SampleInfo
 
 DEFAULT_MAX_BYTES = 1 << 32
@@ -24,6 +25,7 @@ class BatchSampler(Iterator[ReplayBatch]):
         *,
         timeout: float | None,
         beta: Beta,
+        priorities: DevicePriorities,
         name: str,
     ) -> None:
         """Called by `Client.batch_sampler`; takes over the core's sampler."""
@@ -32,6 +34,7 @@ class BatchSampler(Iterator[ReplayBatch]):
         self._make_batch = make_batch
         self._timeout = timeout
         self._beta = beta
+        self._priorities = priorities
 
     def __repr__(self) -> str:
         why = self._native.WhyHostDraws()
@@ -41,6 +44,7 @@ class BatchSampler(Iterator[ReplayBatch]):
         return self
 
     def __next__(self) -> ReplayBatch:
+        self._priorities.tell()
         if not self._make_batch.ready:
             self._make_batch.prepare(self._timeout)
         beta = self._beta() if callable(self._beta) else self._beta
@@ -61,12 +65,31 @@ class BatchSampler(Iterator[ReplayBatch]):
         stats = self._native.DeviceStats()
         return stats and stats | {"why_host_draws": self._native.WhyHostDraws()}
 
+    def update_priorities(self, keys: Any, priorities: Any) -> None:
+        """Updates priorities of the table's items, and does not wait for arrays on the GPU.
+
+        They are copied to the host behind what their framework has begun, and the table is told by
+        one of the next calls, of this or `next`, once they are there, in order; at the latest by
+        `close`. Unknown keys are ignored. Not to be captured in a CUDA graph.
+
+        Args:
+          keys: Integers, shape `[n]`, on the host or the sampler's GPU: `batch.info.key`.
+          priorities: Numbers, shape `[n]`, likewise; float16, float32 or float64 on the GPU.
+
+        Raises:
+          TypeError, ValueError: If the arrays are no such ones.
+          ValueError, RuntimeError: As `Client.update_priorities`, of an update that came before and
+            is lost then. From `next` and `close`, too.
+        """
+        self._priorities.add(keys, priorities)
+
     def close(self) -> None:
         """Stops drawing, and tells the server how many drawn items were never used. Idempotent.
 
         Batches that were given out stay as they are. `next` raises RuntimeError afterwards.
         """
         self._native.Close()
+        self._priorities.close()
 
 
 class BatchMaker:

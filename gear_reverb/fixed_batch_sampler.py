@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gear_reverb import pybind
+from gear_reverb._device_priorities import DevicePriorities
 from gear_reverb.batch_sampler import BatchMaker
 from gear_reverb.replay_sample import ReplayBatch
 
@@ -22,11 +23,13 @@ class FixedBatchSampler:
         native: pybind.FixedBatchSampler,
         make_batch: BatchMaker,
         current_stream: Callable[[], int],
+        priorities: DevicePriorities,
     ) -> None:
         """Called by `Client.fixed_batch_sampler`; takes over the core's sampler."""
         self._native = native
         self._make_batch = make_batch
         self._current_stream = current_stream
+        self._priorities = priorities
         self._batch: ReplayBatch | None = None
 
     def prepare(self, timeout: float | None = None, stream: int | None = None) -> None:
@@ -47,6 +50,7 @@ class FixedBatchSampler:
             longer as they were at the first call, or once closed. Says why.
           ValueError: If a batch is larger than `max_bytes`.
         """
+        self._priorities.tell()
         if not self._make_batch.ready:
             self._make_batch.prepare()
         self._make_batch.call(self._native.Prepare, timeout, self._stream(stream))
@@ -81,12 +85,17 @@ class FixedBatchSampler:
         """Items that the table had at the last `prepare`."""
         return self._native.TableSize()
 
+    def update_priorities(self, keys: Any, priorities: Any) -> None:
+        """As that of `BatchSampler`; the table is told by `prepare`."""
+        self._priorities.add(keys, priorities)
+
     def close(self) -> None:
         """Waits for the device, and lets go of the table's items. Idempotent.
 
         Arrays stay as they are; a graph that has captured `enqueue` must not be replayed any more.
         """
         self._native.Close()
+        self._priorities.close()
 
     def __enter__(self) -> "FixedBatchSampler":
         return self

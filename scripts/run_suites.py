@@ -36,6 +36,7 @@ ON_DEVICES = (
     "tests/test_device_batches.py",
     "tests/test_device_draws.py",
     "tests/test_device_padding.py",
+    "tests/test_device_priorities.py",
     "tests/test_device_tier.py",
     "tests/test_fixed_batches.py",
 )

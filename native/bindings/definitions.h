@@ -20,6 +20,7 @@ void DefineStructuredWriter(pybind11::module_& module);
 void DefineSampler(pybind11::module_& module);
 void DefineBatchSampler(pybind11::module_& module);
 void DefineFixedBatchSampler(pybind11::module_& module);
+void DefineHostCopies(pybind11::module_& module);
 // Last, since it makes the others.
 void DefineClient(pybind11::module_& module);
 void DefineBlocks(pybind11::module_& module);  // Blocks of samples; takes a client.

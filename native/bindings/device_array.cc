@@ -7,6 +7,7 @@
 
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
+#include "native/bindings/dlpack.h"
 #include "native/bindings/errors.h"
 #include "pybind11/stl.h"
 
@@ -16,27 +17,6 @@ namespace gear_reverb::bindings {
 namespace {
 
 using tensor::DType;
-
-// The structures of DLPack's ABI, as far as they are filled in here.
-struct DlTensor {
-  void* data;
-  int32_t device_type, device_id;
-  int32_t ndim;
-  uint8_t code, bits;
-  uint16_t lanes;
-  int64_t* shape;
-  int64_t* strides;  // Null: dense, rows first.
-  uint64_t byte_offset;
-};
-struct DlManagedTensor {
-  DlTensor tensor;
-  void* context;
-  void (*deleter)(DlManagedTensor*);
-};
-constexpr int32_t kDlCuda = 2;
-constexpr char kFresh[] = "dltensor";  // The name of a capsule that nobody has taken over yet.
-
-enum DlCode : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6 };
 
 // Of dtypes that DLPack cannot name, unsigned integers of their size.
 DlCode CodeOf(DType dtype) {

@@ -16,6 +16,7 @@ PYBIND11_MODULE(_native, module) {
   DefineStructuredWriter(module);
   DefineSampler(module);
   DefineDeviceArray(module);
+  DefineHostCopies(module);
   DefineBatchSampler(module);
   DefineFixedBatchSampler(module);
   DefineClient(module);

@@ -42,6 +42,10 @@ _api = ctypes.pythonapi
 _api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 _api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
+_api.PyCapsule_New.restype = ctypes.py_object
+_api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+# What was handed on, by address, until its deleter is called.
+_shared: dict[int, Any] = {}
 
 
 class _HostArray(np.ndarray):
@@ -66,6 +70,24 @@ class Tensor(mixins.NDArrayOperatorsMixin):
 
     def __del__(self) -> None:
         self._managed.deleter(self._address)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._managed.device_type, self._managed.device_id
+
+    def __dlpack__(self, *, stream: int) -> Any:
+        """As PyTorch does it: the stream is to wait for the current one."""
+        event = ctypes.c_void_p()
+        current = ctypes.c_void_p(cuda.current_stream(0).cuda_stream or 1)
+        call("cudaEventCreateWithFlags", ctypes.byref(event), 2)
+        call("cudaEventRecord", event, current)
+        call("cudaStreamWaitEvent", ctypes.c_void_p(stream), event, 0)
+        call("cudaEventDestroy", event)
+        shared = _DlTensor()
+        ctypes.memmove(ctypes.byref(shared), self._address, ctypes.sizeof(shared))
+        address = ctypes.addressof(shared)
+        shared.deleter = type(shared.deleter)(_shared.pop)
+        _shared[address] = shared, self
+        return _api.PyCapsule_New(address, b"dltensor", None)
 
     def cpu(self) -> _HostArray:
         cuda.synchronize()

@@ -1,0 +1,155 @@
+// Arrays of a GPU on their way to the host.
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "native/base/status.h"
+#include "native/bindings/arrays.h"
+#include "native/bindings/definitions.h"
+#include "native/bindings/device_options.h"
+#include "native/bindings/dlpack.h"
+#include "native/bindings/errors.h"
+#include "native/device/device.h"
+
+namespace py = pybind11;
+
+namespace gear_reverb::bindings {
+namespace {
+
+using tensor::DType;
+
+// Of what keys and priorities come as; throws TypeError for others.
+DType DTypeOf(const DlTensor& array) {
+  if (array.lanes == 1) {
+    if (array.code == kUint && array.bits == 64) return DType::kUint64;
+    if (array.code == kInt && array.bits == 64) return DType::kInt64;
+    if (array.code == kInt && array.bits == 32) return DType::kInt32;
+    if (array.code == kFloat && array.bits == 64) return DType::kFloat64;
+    if (array.code == kFloat && array.bits == 32) return DType::kFloat32;
+    if (array.code == kFloat && array.bits == 16) return DType::kFloat16;
+  }
+  throw py::type_error(absl::StrCat("DLPack's dtype ", array.code, " of ", array.bits,
+                                    " bits cannot be a key or priority."));
+}
+
+// What a framework has handed over, with the GIL.
+class Taken {
+ public:
+  explicit Taken(const py::capsule& capsule) {
+    auto* const managed =
+        static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kFresh));
+    if (managed == nullptr || PyCapsule_SetName(capsule.ptr(), kTaken) != 0) {
+      throw py::error_already_set();
+    }
+    managed_ = managed;
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() {
+    if (managed_->deleter != nullptr) managed_->deleter(managed_);
+  }
+  const DlTensor& array() const { return managed_->tensor; }
+
+ private:
+  DlManagedTensor* managed_;
+};
+
+struct Copies {
+  std::unique_ptr<device::GatherStream> owner;  // Of the stream.
+  std::unique_ptr<device::DrawBackend> backend;
+};
+
+// The copy of one array.
+class HostCopy {
+ public:
+  HostCopy(std::shared_ptr<Copies> copies, std::unique_ptr<Taken> from, DType dtype, int64_t size)
+      : copies_(std::move(copies)), from_(std::move(from)), dtype_(dtype), size_(size) {}
+  ~HostCopy() {
+    if (from_ != nullptr) WithoutGil([&] { return copies_->backend->Synchronize(); });
+  }
+
+  absl::Status Start(device::Stream stream) {
+    const DlTensor& array = from_->array();
+    const size_t bytes = size_ * tensor::ByteSize(dtype_);
+    GR_ASSIGN_OR_RETURN(host_, copies_->backend->AllocateHost(bytes));
+    if (bytes > 0) {
+      const auto* const data = static_cast<const std::byte*>(array.data) + array.byte_offset;
+      GR_RETURN_IF_ERROR(copies_->backend->select()->Copy(host_.get(), data, bytes, stream));
+    }
+    GR_ASSIGN_OR_RETURN(mark_, copies_->backend->NewMark(stream));
+    return absl::OkStatus();
+  }
+
+  bool done() {
+    if (from_ != nullptr && ValueOrThrow(mark_->done())) from_ = nullptr;
+    return from_ == nullptr;
+  }
+
+  // Waits for it.
+  py::array ToNumpy() {
+    if (!done()) WithoutGil([&] { return copies_->backend->Synchronize(); });
+    from_ = nullptr;
+    const py::capsule owner(new std::shared_ptr<std::byte>(host_), [](void* pointer) {
+      delete static_cast<std::shared_ptr<std::byte>*>(pointer);
+    });
+    return BorrowingArray(dtype_, {size_}, host_.get(), owner);
+  }
+
+ private:
+  const std::shared_ptr<Copies> copies_;
+  std::unique_ptr<Taken> from_;  // Until the copy is there.
+  const DType dtype_;
+  const int64_t size_;
+  std::shared_ptr<std::byte> host_;
+  std::unique_ptr<device::Mark> mark_;
+};
+
+// Copies from one GPU, on a stream of their own.
+class HostCopies {
+ public:
+  explicit HostCopies(int gpu) : gpu_(gpu) {
+    WithoutGil([&]() -> absl::Status {
+      GR_ASSIGN_OR_RETURN(const auto device, OpenDevice(absl::StrCat("cuda:", gpu)));
+      GR_ASSIGN_OR_RETURN(copies_->owner, device->NewStream(/*kept=*/0));
+      GR_ASSIGN_OR_RETURN(copies_->backend, device->NewDrawBackend(copies_->owner->stream()));
+      return absl::OkStatus();
+    });
+  }
+
+  std::unique_ptr<HostCopy> Start(const py::object& array) {
+    const device::Stream stream = copies_->owner->stream();
+    // The framework has the stream wait for what it has begun.
+    auto from = std::make_unique<Taken>(py::cast<py::capsule>(
+        array.attr("__dlpack__")(py::arg("stream") = reinterpret_cast<uintptr_t>(stream))));
+    const DlTensor& given = from->array();
+    if (given.device_type != kDlCuda || given.device_id != gpu_) {
+      throw py::value_error(absl::StrCat("The array is not on the GPU cuda:", gpu_, "."));
+    }
+    if (given.ndim != 1 || given.shape[0] < 0 ||
+        (given.strides != nullptr && given.shape[0] > 1 && given.strides[0] != 1)) {
+      throw py::value_error("The array must have one axis, and its elements must lie together.");
+    }
+    const DType dtype = DTypeOf(given);
+    const int64_t size = given.shape[0];
+    auto copy = std::make_unique<HostCopy>(copies_, std::move(from), dtype, size);
+    ThrowIfError(copy->Start(stream));
+    return copy;
+  }
+
+ private:
+  const int gpu_;
+  const std::shared_ptr<Copies> copies_ = std::make_shared<Copies>();
+};
+
+}  // namespace
+
+void DefineHostCopies(py::module_& module) {
+  py::class_<HostCopy>(module, "HostCopy")
+      .def_property_readonly("done", &HostCopy::done)
+      .def("numpy", &HostCopy::ToNumpy);
+  py::class_<HostCopies>(module, "HostCopies")
+      .def(py::init<int>(), py::arg("gpu"))
+      .def("start", &HostCopies::Start, py::arg("array"));
+}
+
+}  // namespace gear_reverb::bindings

@@ -1,0 +1,101 @@
+"""Priorities that lie where batches do, on the kernels' twin or a GPU."""
+
+import numpy as np
+import pytest
+from batches import insert, steps
+from devices import DEVICE, ON_DEVICE
+from tables import make_table
+
+from gear_reverb import selectors
+
+# A device has the data of a server in its process.
+pytestmark = pytest.mark.other_plane
+
+
+@pytest.fixture
+def filled(serve):
+    client = serve(make_table(sampler=selectors.Prioritized(1.0)))
+    keys = client.insert_batch("t", [np.arange(40, dtype=np.int32)[:, None]], 1.0)
+    return client, keys
+
+
+def priorities_of(client):
+    """By key, those that the table has."""
+    found = {}
+    with client.batch_sampler("t", 64) as sampler:
+        for _ in range(40):
+            batch = next(sampler)
+            found.update(zip(batch.info.key.tolist(), batch.info.priority.tolist()))
+    return found
+
+
+@pytest.mark.parametrize("draw", ["host", "device"])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_updates_reach_the_table_in_order(filled, draw, prefetch):
+    client, _ = filled
+    if DEVICE != "cpu":
+        pytest.importorskip("torch")
+    given = {}
+    with client.batch_sampler("t", 8, draw=draw, prefetch=prefetch, **ON_DEVICE) as sampler:
+        for number in range(30):
+            batch = next(sampler)
+            sampler.update_priorities(batch.info.key, batch.info.priority)
+            keys = np.asarray(batch.info.key)
+            given.update((int(key), 0.5 + number) for key in keys)
+            sampler.update_priorities(keys, np.full(8, 0.5 + number))
+        # Arrays were not looked at before they were there.
+        sent_for = sampler._priorities._copies is not None
+        assert sent_for == (DEVICE != "cpu" and draw == "device")
+    found = priorities_of(client)
+    assert len(given) > 20 and len(found) > 20
+    for key, priority in found.items():
+        assert priority == given.get(key, 1.0)
+
+
+def test_of_a_fixed_batch(filled):
+    client, _ = filled
+    with client.fixed_batch_sampler("t", 4, **ON_DEVICE) as sampler:
+        for number in range(1, 6):
+            sampler.prepare()
+            sampler.enqueue()
+            keys, priorities = sampler.batch.info.key, sampler.batch.info.priority
+            sampler.update_priorities(keys, priorities)
+            last = np.asarray(keys).tolist()
+            sampler.update_priorities(last, [float(number)] * 4)
+    found = priorities_of(client)
+    assert {found[key] for key in last if key in found} == {5.0}
+
+
+def test_errors_come_with_a_later_call(filled):
+    client, keys = filled
+    with client.batch_sampler("t", 4, prefetch=0, **ON_DEVICE) as sampler:
+        for bad in ([1.0] * 3, [[1.0] * 3]):
+            with pytest.raises(ValueError, match="There are 4 keys, but 3 priorities"):
+                sampler.update_priorities(keys[:4], bad)
+        with pytest.raises(ValueError, match="Priority must not be negative"):
+            sampler.update_priorities(keys[:1], [-1.0])
+        with pytest.raises(TypeError):
+            sampler.update_priorities(["key"], [1.0])
+        assert next(sampler).data is not None
+        sampler.update_priorities(keys[:2], [3.0, 4.0])
+    found = priorities_of(client)
+    assert [found.get(int(key), wanted) for key, wanted in zip(keys[:2], (3.0, 4.0))] == [3.0, 4.0]
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="for arrays on a GPU")
+def test_arrays_that_cannot_be_sent_for(serve):
+    pytest.importorskip("torch")
+    client = serve(make_table(signature=None))
+    columns = {"half": np.float16(1), "matrix": np.zeros(3, np.float32), "byte": np.uint8(1)}
+    insert(client, [[columns]])
+    with client.batch_sampler("t", 4, ragged="error", **ON_DEVICE) as sampler:
+        byte, half, matrix = next(sampler).data
+        with pytest.raises(ValueError, match="one axis"):
+            sampler.update_priorities(np.arange(4), half)
+        with pytest.raises(ValueError, match="There are 4 keys, but 12 priorities"):
+            sampler.update_priorities(np.arange(4), matrix)
+    client.reset("t")
+    insert(client, [steps(1)])
+    with client.batch_sampler("t", 4, **ON_DEVICE) as sampler:
+        with pytest.raises(ValueError, match="one axis"):
+            sampler.update_priorities(next(sampler).data[0], np.ones(4))
