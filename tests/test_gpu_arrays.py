@@ -4,10 +4,13 @@ import gc
 import sys
 
 import numpy as np
+import processes
 import pytest
 from batches import LENGTH, alike, insert, steps
+from processes import wait_until
 from tables import make_table
 
+import gear_reverb
 from gear_reverb import cuda
 
 pytestmark = [
@@ -42,8 +45,6 @@ def test_dlpack_names_the_device_and_what_it_cannot_do(serve, torch):
 
 
 def test_arrays_outlive_their_sampler_and_server(torch):
-    import gear_reverb
-
     server = gear_reverb.Server([make_table()])
     client = server.localhost_client()
     insert(client, [steps(5, 6)])
@@ -124,3 +125,26 @@ def test_what_xla_still_reads_is_not_written_again(serve, monkeypatch, prefetch)
     assert jax.fences > 10
     del sampler
     jax.close()
+
+
+def test_a_client_in_another_process_reads_the_servers_memory(monkeypatch, torch):
+    monkeypatch.delenv("GEAR_REVERB_DATA_PLANE", raising=False)
+    with processes.serve("make_table(max_size=1000)") as (_, port):
+        client = gear_reverb.Client(f"localhost:{port}")
+        values = np.random.default_rng(6).integers(0, 1 << 30, (100, LENGTH, 7), np.int32)
+        known = dict(zip(client.insert_batch("t", [values], 1.0).tolist(), values))
+        with client.batch_sampler("t", 16, device="cuda:0", out="torch", prefetch=0) as sampler:
+
+            def staged_bytes_of_a_batch():
+                before = sampler.device_stats()["staged_bytes"]
+                batch = next(sampler)
+                for key, row in zip(batch.info.key, batch.data[0]):
+                    np.testing.assert_array_equal(row, known[int(key)])
+                return sampler.device_stats()["staged_bytes"] - before
+
+            # From the mapping, which is read-only, once that is registered.
+            wait_until(lambda: staged_bytes_of_a_batch() == 0)
+            stats = sampler.device_stats()
+            assert stats["registered_bytes"] > 0 and stats["registration_error"] == ""
+        [table] = client.server_info().values()
+        assert table.data_plane == "shared-memory"

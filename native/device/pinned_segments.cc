@@ -7,6 +7,13 @@
 #include "native/base/status.h"
 
 namespace gear_reverb::device {
+namespace {
+
+// How often segments are looked for that nobody has asked for yet. One holds 64 MiB and more, so
+// few items of a new one are drawn before it is registered.
+constexpr absl::Duration kLookOut = absl::Milliseconds(20);
+
+}  // namespace
 
 absl::Status RegistrationBudget::Take(uint64_t bytes) {
   base::MutexLock lock(&mutex_);
@@ -102,34 +109,41 @@ void PinnedSegments::Work() {
   const absl::Status kept = source_->Keep();
   if (!kept.ok()) budget_->NoteError(kept);
   base::MutexLock lock(&mutex_);
-  while (!stopping_) {
-    if (!wanted_) {
-      changed_.Wait(&mutex_);
+  size_t tried = 0;
+  while (true) {
+    const absl::Time look_out = kept.ok() ? absl::Now() + kLookOut : absl::InfiniteFuture();
+    if (!changed_.WaitUntil(&mutex_, look_out, [&] { return wanted_ || stopping_; })) {
+      mutex_.Unlock();
+      const bool grown = source_->segments().size() > tried;
+      mutex_.Lock();
+      wanted_ |= grown;
       continue;
     }
+    if (stopping_) return;
     wanted_ = false;
     working_ = true;
     mutex_.Unlock();
-    if (kept.ok()) TryNew();
+    if (kept.ok()) tried = TryNew();
     mutex_.Lock();
     working_ = false;
     changed_.NotifyAll();
   }
 }
 
-void PinnedSegments::TryNew() {
+size_t PinnedSegments::TryNew() {
   std::shared_ptr<const List> list;
   {
     base::MutexLock lock(&mutex_);
     list = list_;
   }
-  for (const memory::SegmentView& segment : source_->segments()) {
+  const std::vector<memory::SegmentView> segments = source_->segments();
+  for (const memory::SegmentView& segment : segments) {
     const auto before = std::lower_bound(list->begin(), list->end(), segment.base, IsBefore);
     const bool known = before != list->end() && before->base == segment.base;
     if (known && absl::Now() < before->again) continue;
     {
       base::MutexLock lock(&mutex_);
-      if (stopping_) return;
+      if (stopping_) return segments.size();
     }
     Tried tried{segment.base, segment.bytes, nullptr, known ? before->tries + 1 : 1,
                 absl::InfiniteFuture()};
@@ -150,6 +164,7 @@ void PinnedSegments::TryNew() {
     base::MutexLock lock(&mutex_);
     list_ = list;
   }
+  return segments.size();
 }
 
 absl::StatusOr<const std::byte*> PinnedSegments::TryToRegister(const memory::SegmentView& segment) {

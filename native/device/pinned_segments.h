@@ -61,8 +61,8 @@ class PinnedSegments {
     absl::Duration after = absl::Seconds(1);
   };
 
-  // Starts a thread, which registers what there is and, at a look-up that finds nothing, what has
-  // come since.
+  // Starts a thread, which registers what there is and what comes, soon, or at once after a look-up
+  // that found nothing.
   PinnedSegments(std::shared_ptr<SegmentSource> source, std::shared_ptr<Registrar> registrar,
                  std::shared_ptr<RegistrationBudget> budget, const Retries& retries);
   PinnedSegments(std::shared_ptr<SegmentSource> source, std::shared_ptr<Registrar> registrar,
@@ -93,7 +93,7 @@ class PinnedSegments {
   static bool IsBefore(const Tried& segment, const std::byte* address);
 
   void Work();
-  void TryNew();
+  size_t TryNew();  // How many segments there are.
   absl::StatusOr<const std::byte*> TryToRegister(const memory::SegmentView& segment);
 
   const std::shared_ptr<SegmentSource> source_;

@@ -86,6 +86,16 @@ TEST(PinnedSegmentsTest, SegmentsAreFoundAlsoThoseThatCameLater) {
   EXPECT_EQ(f.budget->last_error(), "");
 }
 
+TEST(PinnedSegmentsTest, SegmentsAreRegisteredBeforeAnybodyAsks) {
+  Fixture f;
+  std::vector<memory::Block> blocks;
+  for (size_t i = 1; i < 4; ++i) {
+    blocks.push_back(f.arena->Allocate(600 << 10).value());
+    while (f.registrar->count() < i) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(f.segments.Find(blocks.back().data(), 1), Fixture::OnDevice(blocks.back()));
+  }
+}
+
 TEST(PinnedSegmentsTest, WhatIsNotWhollyInASegmentIsNotFound) {
   Fixture f;
   const memory::Block block = f.arena->Allocate(100).value();
