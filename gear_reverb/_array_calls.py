@@ -194,6 +194,7 @@ class ArrayCalls:
         out: str = "numpy",
         max_bytes: int = DEFAULT_MAX_BYTES,
         cast: Mapping[str, str] | None = None,
+        draw: str = "device",
     ) -> FixedBatchSampler:
         """Batches that a device draws into always the same arrays, for CUDA graphs.
 
@@ -216,6 +217,8 @@ class ArrayCalls:
             "numpy" on the CPU.
           max_bytes: Largest batch; `prepare` refuses a larger one.
           cast: As `batch_sampler` has it.
+          draw: "device" or "top_k", as `batch_sampler` has them. While the table has fewer items
+            than `batch_size`, `prepare` fails for "top_k".
 
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; or if the
@@ -225,6 +228,8 @@ class ArrayCalls:
         """
         if ragged not in ("error", "pad"):
             raise ValueError(f"ragged must be 'error' or 'pad', but is {ragged!r}")
+        if draw not in ("device", "top_k"):
+            raise ValueError(f"draw must be 'device' or 'top_k', but is {draw!r}")
         if out in ("jax", "tensorflow"):
             raise ValueError(f"out={out!r} has arrays that never change")
         native = self._client.NewFixedBatchSampler(
@@ -237,6 +242,7 @@ class ArrayCalls:
             device,
             *_casts(cast),
             beta,
+            draw == "top_k",
         )
         maker = BatchMaker(
             lambda limit: self._structure_of_table(table, limit), out, device != "cpu"

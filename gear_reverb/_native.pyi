@@ -143,6 +143,7 @@ class Client:
         float32_to: str,
         uint8_to: str,
         beta: float | None,
+        top_k: bool,
     ) -> FixedBatchSampler: ...
     def SampleBatch(
         self,

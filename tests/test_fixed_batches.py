@@ -81,6 +81,8 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
         ({"device": "tpu"}, "device must be"),
         ({"seed": -1}, "seed"),
         ({"out": "jax"}, "out='jax' has arrays that never change"),
+        ({"draw": "host"}, "draw must be 'device' or 'top_k', but is 'host'"),
+        ({"draw": "top_k", "batch_size": 1025}, "must be at most 1024"),
     ]:
         with pytest.raises(ValueError, match=message):
             client.fixed_batch_sampler(**{"table": "t", "batch_size": 2, **ON_DEVICE} | arguments)
@@ -106,3 +108,23 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
     with client.fixed_batch_sampler("t", 2, **ON_DEVICE, max_bytes=7) as sampler:
         with pytest.raises(ValueError, match="max_bytes"):
             sampler.prepare()
+
+
+def test_first_items_in_place(serve):
+    uniform = make_table("u", sampler=selectors.Uniform())
+    client = serve(make_table(sampler=selectors.MaxHeap()), uniform)
+    with pytest.raises(ValueError, match="Only an ordered strategy"):
+        client.fixed_batch_sampler("u", 3, **ON_DEVICE, draw="top_k")
+    with client.fixed_batch_sampler("t", 3, **ON_DEVICE, draw="top_k") as sampler:
+        keys = client.insert_batch("t", [np.arange(2, dtype=np.int32)[:, None]], [5.0, 6.0])
+        with pytest.raises(gear_reverb.ReverbError, match="Cannot give the first 3 of 2 items"):
+            sampler.prepare()
+        first = {6.0: keys[1], 5.0: keys[0]}
+        for priority in (1.0, 9.0, 7.0, 2.0):
+            [key] = client.insert_batch("t", [np.zeros((1, 1), np.int32)], priority)
+            first[priority] = key
+            sampler.prepare()
+            sampler.enqueue()
+            wanted = sorted(first, reverse=True)[:3]
+            assert np.asarray(sampler.batch.info.key).tolist() == [first[p] for p in wanted]
+            assert np.asarray(sampler.batch.info.priority).tolist() == wanted

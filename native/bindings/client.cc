@@ -85,7 +85,8 @@ void DefineClient(py::module_& module) {
            py::arg("draw"))
       .def("NewFixedBatchSampler", &MakeFixedBatchSampler, py::arg("table"), py::arg("batch_size"),
            py::arg("ragged"), py::arg("pad_to"), py::arg("seed"), py::arg("max_bytes"),
-           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"), py::arg("beta"))
+           py::arg("device"), py::arg("float32_to"), py::arg("uint8_to"), py::arg("beta"),
+           py::arg("top_k"))
       .def("SampleBatch", &SampleBatch, py::arg("table"), py::arg("batch_size"), py::arg("ragged"),
            py::arg("pad_to"), py::arg("max_bytes"), py::arg("timeout"), py::arg("beta"))
       .def("MutatePriorities", &MutatePriorities, py::arg("table"), py::arg("update_keys"),

@@ -53,7 +53,7 @@ pybind11::object MakeFixedBatchSampler(const ClientPtr& client, const std::strin
                                        std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
                                        int64_t max_bytes, const std::string& device_name,
                                        const std::string& float32_to, const std::string& uint8_to,
-                                       std::optional<double> beta);
+                                       std::optional<double> beta, bool top_k);
 // See BatchSampler.Next for the last two arguments and the result.
 pybind11::tuple SampleBatch(const ClientPtr& client, const std::string& table, int64_t batch_size,
                             const std::string& ragged, std::optional<int64_t> pad_to,

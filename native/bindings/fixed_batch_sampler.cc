@@ -91,7 +91,7 @@ py::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& tab
                                  std::optional<int64_t> pad_to, std::optional<uint64_t> seed,
                                  int64_t max_bytes, const std::string& device_name,
                                  const std::string& float32_to, const std::string& uint8_to,
-                                 std::optional<double> beta) {
+                                 std::optional<double> beta, bool top_k) {
   CheckBeta(beta);
   if (max_bytes < 1) {
     throw py::value_error("max_bytes (" + std::to_string(max_bytes) + ") must be >= 1.");
@@ -100,6 +100,7 @@ py::object MakeFixedBatchSampler(const ClientPtr& client, const std::string& tab
   const RaggedPolicy policy = RaggedOf(ragged, pad_to);
   options.table = {table, seed, nullptr, CastsOf(float32_to, uint8_to)};
   if (policy.ragged == batch::Ragged::kPad) options.table.padding = {policy.pad_to};
+  if (top_k) options.table.choice = device::Choice::kTopK;
   options.size = batch_size;
   options.max_bytes = static_cast<size_t>(max_bytes);
   options.beta = beta;

@@ -31,6 +31,16 @@ absl::StatusOr<std::unique_ptr<device::ResidentTable>> OpenTable(
                                         in_place, std::move(tier), options.padding});
 }
 
+// Of a choice that not every table and number allows.
+absl::Status CheckChoice(device::ResidentTable& table, device::Choice choice, int64_t size) {
+  if (choice != device::Choice::kTopK) return absl::OkStatus();
+  if (size > device::kMaxTop) {
+    return base::InvalidArgument("batch_size (", size, ") must be at most ", device::kMaxTop,
+                                 " for draw='top_k'.");
+  }
+  return table.selection().CheckTop(static_cast<uint32_t>(size));
+}
+
 absl::Status ClosedFixed() {
   return absl::FailedPreconditionError("The batch sampler has been closed.");
 }
@@ -68,13 +78,7 @@ absl::StatusOr<BatchPtr> ResidentBatches::Next(const BatchRequest& request, absl
 absl::StatusOr<BatchPtr> ResidentBatches::Draw(const BatchRequest& request, absl::Time deadline) {
   const auto n = static_cast<uint32_t>(request.size);
   const device::Stream stream = gathers_->stream();
-  if (choice_ == device::Choice::kTopK) {
-    if (request.size > device::kMaxTop) {
-      return base::InvalidArgument("batch_size (", request.size, ") must be at most ",
-                                   device::kMaxTop, " for draw='top_k'.");
-    }
-    GR_RETURN_IF_ERROR(table_->selection().CheckTop(n));
-  }
+  GR_RETURN_IF_ERROR(CheckChoice(*table_, choice_, request.size));
   const absl::Status prepared = table_->Prepare(n, deadline, stream);
   if (absl::IsResourceExhausted(prepared)) no_memory_ = std::string(prepared.message());
   GR_RETURN_IF_ERROR(prepared);
@@ -121,6 +125,7 @@ absl::StatusOr<std::unique_ptr<FixedBatches>> FixedBatches::Create(
   GR_ASSIGN_OR_RETURN(made->gathers_, made->device_->NewStream(/*kept=*/1));
   GR_ASSIGN_OR_RETURN(made->table_,
                       OpenTable(*service, made->options_.table, made->backend_, true));
+  GR_RETURN_IF_ERROR(CheckChoice(*made->table_, options.table.choice, options.size));
   made->service_ = std::move(service);
   return made;
 }
@@ -146,7 +151,8 @@ absl::Status FixedBatches::MakePlan(device::Stream stream) {
   const bool weights = options_.beta.has_value();
   GR_RETURN_IF_ERROR(CheckBytes(device::DrawPlan::ArraysOf(directory, size, casts, weights), size,
                                 options_.max_bytes));
-  GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights, stream));
+  GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights, stream,
+                                                      options_.table.choice));
   const uint64_t bytes = plan_->arrays().output_bytes;
   GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, nullptr, [&](std::byte* output) {
     return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
@@ -173,6 +179,10 @@ absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
                                     ".");
   }
   if (!status.ok()) return service_->Explain(status);
+  if (options_.table.choice == device::Choice::kTopK && table_->table_size() < options_.size) {
+    return base::FailedPrecondition("Cannot give the first ", options_.size, " of ",
+                                    table_->table_size(), " items.");
+  }
   if (output_ == nullptr) {
     GR_RETURN_IF_ERROR(MakePlan(stream));
   } else if (plan_->version() != table_->directory().version()) {

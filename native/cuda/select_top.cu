@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(kMost)
     __syncthreads();
   }
   if (thread >= k) return;
-  const uint32_t slot = frontier[thread];
+  // A graph may be replayed when there are fewer: the first one again is as good as any.
+  const uint32_t slot = frontier[thread < nodes ? thread : 0];
   if (output.slots != nullptr) output.slots[thread] = slot;
   if (output.keys != nullptr) output.keys[thread] = view.keys[slot];
   if (output.probabilities != nullptr) output.probabilities[thread] = 1;
