@@ -87,7 +87,7 @@ fi
 # to be used, not the tree's.
 (
   cd "$scratch" &&
-    limited 540 "$python" "$root/benchmarks/gpu_check.py" --device "$device" --result "$result" \
+    limited 540 "$python" "$root/benchmarks/gpu/gpu_check.py" --device "$device" --result "$result" \
       --seconds $((500 - SECONDS)) "${options[@]}" \
       --commit "$(cat "$wheels/COMMIT" 2>/dev/null)"
 ) || status=1

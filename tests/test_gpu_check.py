@@ -16,7 +16,7 @@ from gear_reverb import cuda
 # A device has the data of a server in its process.
 pytestmark = pytest.mark.other_plane
 
-BENCHMARKS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks"
+BENCHMARKS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks" / "gpu"
 PROGRAM = """
 import os, sys
 if "GEAR_REVERB_EMULATED" in os.environ:

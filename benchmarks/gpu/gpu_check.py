@@ -1,6 +1,6 @@
 """Checks and times collection on one GPU, or on the CPU's twin; see scripts/gpu_check.sh.
 
-    python benchmarks/gpu_check.py --device cuda:0 --result FILE [--commit NAME] [--small]
+    python benchmarks/gpu/gpu_check.py --device cuda:0 --result FILE [--commit NAME] [--small]
 
 Fresh random data at every run. Prints a line per step and the ratios; the result file has all
 numbers, and the tracebacks of what failed. Every step that uses the GPU does so in another process,
