@@ -176,7 +176,7 @@ class ArrayCalls:
         on_gpu = device is not None and device != "cpu"
         maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
         name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
-        priorities = self._priorities_from(table, device)
+        priorities = self._priorities_from(table, device, out)
         return BatchSampler(
             native, maker, timeout=timeout, beta=beta, priorities=priorities, name=name
         )
@@ -249,11 +249,16 @@ class ArrayCalls:
         )
         gpu = _gpu(device)
         stream = current_stream(out, gpu) if gpu is not None else lambda: 0
-        return FixedBatchSampler(native, maker, stream, self._priorities_from(table, device))
+        priorities = self._priorities_from(table, device, out)
+        return FixedBatchSampler(native, maker, stream, priorities)
 
-    def _priorities_from(self, table: str, device: str | None) -> DevicePriorities:
+    def _priorities_from(self, table: str, device: str | None, out: str) -> DevicePriorities:
+        gpu = _gpu(device)
+        has_stream = gpu is not None and out in ("torch", "cupy")
         return DevicePriorities(
-            lambda keys, priorities: self.update_priorities(table, keys, priorities), _gpu(device)
+            lambda keys, priorities: self.update_priorities(table, keys, priorities),
+            gpu,
+            current_stream(out, gpu) if has_stream else None,
         )
 
     def sample_batch(

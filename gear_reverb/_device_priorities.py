@@ -17,26 +17,45 @@ _MOST_PENDING = 16
 class DevicePriorities:
     """Updates of one table's priorities, in order. Thread-safe."""
 
-    def __init__(self, update: Callable[[Any, Any], None], gpu: int | None) -> None:
-        """`update(keys, priorities)` tells the table; `gpu` is where arrays may be, if anywhere."""
+    def __init__(
+        self,
+        update: Callable[[Any, Any], None],
+        gpu: int | None,
+        current_stream: Callable[[], int] | None,
+    ) -> None:
+        """Of a table that `update(keys, priorities)` tells.
+
+        `gpu` is where arrays may be, if anywhere. Arrays are as they are when `add` is called, also
+        if work on the current stream overwrites them afterwards; None: there is no such stream.
+        """
         self._update = update
         self._gpu = gpu
+        self._current_stream = current_stream
         self._copies: _native.HostCopies | None = None
         self._pending: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
+        self._closed = False
 
-    def add(self, keys: Any, priorities: Any) -> None:
+    def add(self, keys: Any, priorities: Any, stream: int | None = None) -> None:
         """Sends for the arrays, and tells the table what has come before.
+
+        Args:
+          keys: Where they are.
+          priorities: Likewise.
+          stream: In place of the current one.
 
         Raises:
           TypeError, ValueError: If the arrays are no keys and priorities that can be sent for; or
             as `tell`.
+          RuntimeError: Once closed.
         """
         sizes = [math.prod(_shape(array)) for array in (keys, priorities)]
         if sizes[0] != sizes[1]:
             raise ValueError(f"There are {sizes[0]} keys, but {sizes[1]} priorities")
         with self._lock:
-            self._pending.append((self._to_host(keys), self._to_host(priorities)))
+            if self._closed:
+                raise RuntimeError("The sampler has been closed")
+            self._pending.append((self._to_host(keys, stream), self._to_host(priorities, stream)))
             self._tell(at_most=_MOST_PENDING)
 
     def tell(self) -> None:
@@ -48,10 +67,18 @@ class DevicePriorities:
                 self._lock.release()
 
     def close(self) -> None:
-        """Waits for all of it, and tells the table."""
+        """Waits for all of it, and tells the table; raises the first error at the end."""
+        errors = []
         with self._lock:
-            self._tell(at_most=0)
+            self._closed = True
+            while self._pending:
+                try:
+                    self._tell(at_most=0)
+                except Exception as error:
+                    errors.append(error)
             self._copies = None
+        if errors:
+            raise errors[0]
 
     def _tell(self, at_most: int) -> None:
         while self._pending:
@@ -61,12 +88,14 @@ class DevicePriorities:
             self._pending.popleft()
             self._update(keys.numpy(), priorities.numpy())
 
-    def _to_host(self, array: Any) -> Any:
+    def _to_host(self, array: Any, stream: int | None) -> Any:
         if self._gpu is None or not _is_on_gpu(array):
             return _Here(np.array(array))
         if self._copies is None:
             self._copies = _native.HostCopies(self._gpu)
-        return self._copies.start(array)
+        if stream is None and self._current_stream is not None:
+            stream = self._current_stream()
+        return self._copies.start(array, stream)
 
 
 class _Here:

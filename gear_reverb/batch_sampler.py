@@ -70,7 +70,9 @@ class BatchSampler(Iterator[ReplayBatch]):
 
         They are copied to the host behind what their framework has begun, and the table is told by
         one of the next calls, of this or `next`, once they are there, in order; at the latest by
-        `close`. Unknown keys are ignored. Not to be captured in a CUDA graph.
+        `close`. Work that the current stream of PyTorch or CuPy is given afterwards, where `out` is
+        one of these, may overwrite them; nothing else may. Unknown keys are ignored. Not to be
+        captured in a CUDA graph.
 
         Args:
           keys: Integers, shape `[n]`, on the host or the sampler's GPU: `batch.info.key`.
@@ -88,8 +90,10 @@ class BatchSampler(Iterator[ReplayBatch]):
 
         Batches that were given out stay as they are. `next` raises RuntimeError afterwards.
         """
-        self._native.Close()
-        self._priorities.close()
+        try:
+            self._native.Close()
+        finally:
+            self._priorities.close()
 
 
 class BatchMaker:

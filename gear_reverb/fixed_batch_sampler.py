@@ -85,17 +85,23 @@ class FixedBatchSampler:
         """Items that the table had at the last `prepare`."""
         return self._native.TableSize()
 
-    def update_priorities(self, keys: Any, priorities: Any) -> None:
-        """As that of `BatchSampler`; the table is told by `prepare`."""
-        self._priorities.add(keys, priorities)
+    def update_priorities(self, keys: Any, priorities: Any, stream: int | None = None) -> None:
+        """As that of `BatchSampler`; the table is told by `prepare`.
+
+        What the stream is given after this call, such as the next batch, comes after the arrays
+        were copied; see `prepare` for which one.
+        """
+        self._priorities.add(keys, priorities, self._stream(stream))
 
     def close(self) -> None:
         """Waits for the device, and lets go of the table's items. Idempotent.
 
         Arrays stay as they are; a graph that has captured `enqueue` must not be replayed any more.
         """
-        self._native.Close()
-        self._priorities.close()
+        try:
+            self._native.Close()
+        finally:
+            self._priorities.close()
 
     def __enter__(self) -> "FixedBatchSampler":
         return self

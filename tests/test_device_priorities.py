@@ -7,6 +7,7 @@ from devices import DEVICE, ON_DEVICE
 from tables import make_table
 
 from gear_reverb import selectors
+from gear_reverb._device_priorities import _Here
 
 # A device has the data of a server in its process.
 pytestmark = pytest.mark.other_plane
@@ -52,18 +53,28 @@ def test_updates_reach_the_table_in_order(filled, draw, prefetch):
         assert priority == given.get(key, 1.0)
 
 
-def test_of_a_fixed_batch(filled):
-    client, _ = filled
-    with client.fixed_batch_sampler("t", 4, **ON_DEVICE) as sampler:
-        for number in range(1, 6):
+def test_the_next_batch_does_not_overwrite_what_is_sent(serve):
+    client = serve(make_table(sampler=selectors.Uniform()))
+    client.insert_batch("t", [np.arange(40, dtype=np.int32)[:, None]], 1.0)
+    expected = {}
+    with (
+        client.fixed_batch_sampler("t", 4, seed=7, device="cpu") as twin,
+        client.fixed_batch_sampler("t", 4, seed=7, **ON_DEVICE) as sampler,
+    ):
+        for number in range(1, 20):
             sampler.prepare()
+            twin.prepare()
             sampler.enqueue()
-            keys, priorities = sampler.batch.info.key, sampler.batch.info.priority
-            sampler.update_priorities(keys, priorities)
-            last = np.asarray(keys).tolist()
-            sampler.update_priorities(last, [float(number)] * 4)
+            twin.enqueue()
+            if DEVICE != "cpu":  # Whatever the copies' stream has yet to do.
+                pytest.importorskip("torch").cuda.current_stream(0).synchronize()
+            sampler.update_priorities(sampler.batch.info.key, np.full(4, float(number)))
+            expected.update((int(key), float(number)) for key in twin.batch.info.key)
     found = priorities_of(client)
-    assert {found[key] for key in last if key in found} == {5.0}
+    assert len(found) > 20
+    assert found == {key: expected.get(key, 1.0) for key in found}
+    with pytest.raises(RuntimeError, match="closed"):
+        sampler.update_priorities([1], [1.0])
 
 
 def test_errors_come_with_a_later_call(filled):
@@ -78,6 +89,12 @@ def test_errors_come_with_a_later_call(filled):
             sampler.update_priorities(["key"], [1.0])
         assert next(sampler).data is not None
         sampler.update_priorities(keys[:2], [3.0, 4.0])
+        later = [(keys[2:3], [-1.0]), (keys[3:4], [8.0]), (keys[4:5], [np.nan])]
+        sampler._priorities._pending.extend((_Here(k), _Here(np.array(p))) for k, p in later)
+        with pytest.raises(ValueError, match="Priority must not be negative"):
+            sampler.close()
+        assert client.server_info()["t"].current_size == 40
+    assert priorities_of(client).get(int(keys[3]), 8.0) == 8.0
     found = priorities_of(client)
     assert [found.get(int(key), wanted) for key, wanted in zip(keys[:2], (3.0, 4.0))] == [3.0, 4.0]
 

@@ -93,8 +93,9 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
     with client.fixed_batch_sampler("t", 2, **ON_DEVICE) as sampler:
         sampler.prepare()
         insert(client, [steps(1)])
-        with pytest.raises(gear_reverb.ReverbError, match="dtype, shape and number of steps"):
-            sampler.prepare()
+        for call in (sampler.prepare, sampler.enqueue):
+            with pytest.raises(gear_reverb.ReverbError, match="dtype, shape and number of steps"):
+                call()
     client.reset("t")
     insert(client, [steps(1, 2)])
     with client.fixed_batch_sampler("t", 2, **ON_DEVICE) as sampler:
@@ -103,8 +104,9 @@ def test_fixed_batches_say_what_they_cannot_do(serve):
         with pytest.raises(gear_reverb.DeadlineExceededError):
             sampler.prepare(timeout=0)
         insert(client, [steps(1)])
-        with pytest.raises(gear_reverb.ReverbError, match="no longer as they were"):
-            sampler.prepare()
+        for call in (sampler.prepare, sampler.enqueue):
+            with pytest.raises(gear_reverb.ReverbError, match="no longer as they were"):
+                call()
     with client.fixed_batch_sampler("t", 2, **ON_DEVICE, max_bytes=7) as sampler:
         with pytest.raises(ValueError, match="max_bytes"):
             sampler.prepare()

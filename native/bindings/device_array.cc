@@ -78,6 +78,7 @@ class DeviceArray {
     });
   }
 
+  LentArray Lent() const { return {output_, array_, gpu_}; }
   void WantFence() { output_->WantFence(); }
   bool fence_wanted() const { return output_->fence_wanted(); }
   void PassFence(const py::function& wait) {
@@ -106,6 +107,11 @@ py::object DeviceArrayOf(const std::shared_ptr<device::Output>& output,
   const py::capsule owner(new Pointer(output),
                           [](void* pointer) { delete static_cast<Pointer*>(pointer); });
   return BorrowingArray(array.dtype, array.shape, output->data() + array.offset, owner);
+}
+
+std::optional<LentArray> LentDeviceArray(py::handle object) {
+  if (!py::isinstance<DeviceArray>(object)) return std::nullopt;
+  return py::cast<const DeviceArray&>(object).Lent();
 }
 
 void DefineDeviceArray(py::module_& module) {

@@ -1,15 +1,21 @@
 // Arrays of a GPU on their way to the host.
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "native/base/log.h"
 #include "native/base/status.h"
 #include "native/bindings/arrays.h"
 #include "native/bindings/definitions.h"
+#include "native/bindings/device_array.h"
 #include "native/bindings/device_options.h"
 #include "native/bindings/dlpack.h"
 #include "native/bindings/errors.h"
 #include "native/device/device.h"
+#include "native/memory/fork_guard.h"
+#include "pybind11/stl.h"
 
 namespace py = pybind11;
 
@@ -59,47 +65,80 @@ struct Copies {
   std::unique_ptr<device::DrawBackend> backend;
 };
 
+// What is to be copied, and what keeps it.
+struct Source {
+  const std::byte* data = nullptr;
+  DType dtype = DType::kInvalid;
+  int64_t size = 0;
+  int gpu = -1;
+  std::shared_ptr<const void> keep;
+};
+
+// The framework has `stream` wait for what it has begun.
+Source SourceOf(const py::object& array, device::Stream stream) {
+  if (const std::optional<LentArray> lent = LentDeviceArray(array)) {
+    if (lent->array.shape.size() != 1) throw py::value_error("The array must have one axis.");
+    WithoutGil([&] { return lent->output->LendTo(stream); });
+    return {lent->output->data() + lent->array.offset, lent->array.dtype, lent->array.shape[0],
+            lent->gpu, lent->output};
+  }
+  const auto taken = std::make_shared<Taken>(py::cast<py::capsule>(
+      array.attr("__dlpack__")(py::arg("stream") = reinterpret_cast<uintptr_t>(stream))));
+  const DlTensor& given = taken->array();
+  if (given.ndim != 1 || given.shape[0] < 0 ||
+      (given.strides != nullptr && given.shape[0] > 1 && given.strides[0] != 1)) {
+    throw py::value_error("The array must have one axis, and its elements must lie together.");
+  }
+  return {static_cast<const std::byte*>(given.data) + given.byte_offset, DTypeOf(given),
+          given.shape[0], given.device_type == kDlCuda ? given.device_id : -1, taken};
+}
+
 // The copy of one array.
 class HostCopy {
  public:
-  HostCopy(std::shared_ptr<Copies> copies, std::unique_ptr<Taken> from, DType dtype, int64_t size)
-      : copies_(std::move(copies)), from_(std::move(from)), dtype_(dtype), size_(size) {}
+  HostCopy(std::shared_ptr<Copies> copies, Source from)
+      : copies_(std::move(copies)), from_(std::move(from)) {}
   ~HostCopy() {
-    if (from_ != nullptr) WithoutGil([&] { return copies_->backend->Synchronize(); });
+    if (memory::ForkGeneration() != generation_) {  // Where there is no GPU.
+      new auto(std::make_tuple(std::move(copies_), std::move(from_), std::move(host_),
+                               std::move(mark_)));
+      return;
+    }
+    if (from_.keep == nullptr) return;
+    ReleaseGil release;
+    base::WarnIfError(copies_->backend->Synchronize());
   }
 
   absl::Status Start(device::Stream stream) {
-    const DlTensor& array = from_->array();
-    const size_t bytes = size_ * tensor::ByteSize(dtype_);
+    const size_t bytes = from_.size * tensor::ByteSize(from_.dtype);
     GR_ASSIGN_OR_RETURN(host_, copies_->backend->AllocateHost(bytes));
     if (bytes > 0) {
-      const auto* const data = static_cast<const std::byte*>(array.data) + array.byte_offset;
-      GR_RETURN_IF_ERROR(copies_->backend->select()->Copy(host_.get(), data, bytes, stream));
+      GR_RETURN_IF_ERROR(copies_->backend->select()->Copy(host_.get(), from_.data, bytes, stream));
     }
     GR_ASSIGN_OR_RETURN(mark_, copies_->backend->NewMark(stream));
     return absl::OkStatus();
   }
+  absl::Status PutBefore(device::Stream stream) const { return mark_->PutBefore(stream); }
 
   bool done() {
-    if (from_ != nullptr && ValueOrThrow(mark_->done())) from_ = nullptr;
-    return from_ == nullptr;
+    if (from_.keep != nullptr && ValueOrThrow(mark_->done())) from_.keep = nullptr;
+    return from_.keep == nullptr;
   }
 
   // Waits for it.
   py::array ToNumpy() {
-    if (!done()) WithoutGil([&] { return copies_->backend->Synchronize(); });
-    from_ = nullptr;
+    if (!done()) WithoutGil([&] { return mark_->Wait(); });
+    from_.keep = nullptr;
     const py::capsule owner(new std::shared_ptr<std::byte>(host_), [](void* pointer) {
       delete static_cast<std::shared_ptr<std::byte>*>(pointer);
     });
-    return BorrowingArray(dtype_, {size_}, host_.get(), owner);
+    return BorrowingArray(from_.dtype, {from_.size}, host_.get(), owner);
   }
 
  private:
-  const std::shared_ptr<Copies> copies_;
-  std::unique_ptr<Taken> from_;  // Until the copy is there.
-  const DType dtype_;
-  const int64_t size_;
+  const uint64_t generation_ = memory::ForkGeneration();
+  std::shared_ptr<Copies> copies_;
+  Source from_;  // Kept until the copy is there.
   std::shared_ptr<std::byte> host_;
   std::unique_ptr<device::Mark> mark_;
 };
@@ -116,23 +155,18 @@ class HostCopies {
     });
   }
 
-  std::unique_ptr<HostCopy> Start(const py::object& array) {
+  std::unique_ptr<HostCopy> Start(const py::object& array, std::optional<uintptr_t> before) {
     const device::Stream stream = copies_->owner->stream();
-    // The framework has the stream wait for what it has begun.
-    auto from = std::make_unique<Taken>(py::cast<py::capsule>(
-        array.attr("__dlpack__")(py::arg("stream") = reinterpret_cast<uintptr_t>(stream))));
-    const DlTensor& given = from->array();
-    if (given.device_type != kDlCuda || given.device_id != gpu_) {
+    Source from = SourceOf(array, stream);
+    if (from.gpu != gpu_) {
       throw py::value_error(absl::StrCat("The array is not on the GPU cuda:", gpu_, "."));
     }
-    if (given.ndim != 1 || given.shape[0] < 0 ||
-        (given.strides != nullptr && given.shape[0] > 1 && given.strides[0] != 1)) {
-      throw py::value_error("The array must have one axis, and its elements must lie together.");
-    }
-    const DType dtype = DTypeOf(given);
-    const int64_t size = given.shape[0];
-    auto copy = std::make_unique<HostCopy>(copies_, std::move(from), dtype, size);
-    ThrowIfError(copy->Start(stream));
+    auto copy = std::make_unique<HostCopy>(copies_, std::move(from));
+    WithoutGil([&]() -> absl::Status {
+      GR_RETURN_IF_ERROR(copy->Start(stream));
+      if (!before.has_value()) return absl::OkStatus();
+      return copy->PutBefore(reinterpret_cast<device::Stream>(*before));
+    });
     return copy;
   }
 
@@ -149,7 +183,7 @@ void DefineHostCopies(py::module_& module) {
       .def("numpy", &HostCopy::ToNumpy);
   py::class_<HostCopies>(module, "HostCopies")
       .def(py::init<int>(), py::arg("gpu"))
-      .def("start", &HostCopies::Start, py::arg("array"));
+      .def("start", &HostCopies::Start, py::arg("array"), py::arg("before"));
 }
 
 }  // namespace gear_reverb::bindings

@@ -154,15 +154,33 @@ absl::Status FixedBatches::MakePlan(device::Stream stream) {
   GR_ASSIGN_OR_RETURN(plan_, device::DrawPlan::Create(directory, size, casts, weights, stream,
                                                       options_.table.choice));
   const uint64_t bytes = plan_->arrays().output_bytes;
-  GR_ASSIGN_OR_RETURN(output_, gathers_->Write(bytes, 0, nullptr, [&](std::byte* output) {
-    return backend_->select()->Fill(output, 0, bytes, gathers_->stream());
+  GR_ASSIGN_OR_RETURN(auto output, gathers_->Write(bytes, 0, nullptr, [&](std::byte* memory) {
+    return backend_->select()->Fill(memory, 0, bytes, gathers_->stream());
   }));
-  arrays_ = plan_->arrays();
-  GR_RETURN_IF_ERROR(output_->Wait());
+  GR_RETURN_IF_ERROR(output->Wait());
   // Kernels are loaded when they are first launched, which must not be in a capture.
-  GR_RETURN_IF_ERROR(
-      plan_->Enqueue(table_->selection(), options_.beta.value_or(0), output_->data(), stream));
-  return table_->selection().Seed(*options_.table.seed, 0, stream);
+  device::Selection& selection = table_->selection();
+  GR_RETURN_IF_ERROR(plan_->Enqueue(selection, options_.beta.value_or(0), output->data(), stream));
+  GR_RETURN_IF_ERROR(selection.Seed(*options_.table.seed, 0, stream));
+  arrays_ = plan_->arrays();
+  output_ = std::move(output);
+  return absl::OkStatus();
+}
+
+absl::Status FixedBatches::CheckDrawable() const {
+  if (!table_->why_not().empty()) {
+    return base::FailedPrecondition("Table ", options_.table.table,
+                                    " cannot be drawn from by the device: ", table_->why_not(),
+                                    ".");
+  }
+  if (output_ == nullptr || plan_->version() == table_->directory().version()) {
+    return absl::OkStatus();
+  }
+  return base::FailedPrecondition(
+      "The items of table ", options_.table.table,
+      " are no longer as they were: they have other shapes, are longer (pad_to may leave room), "
+      "have more pieces than there was room for, or more slots. Make another sampler, and "
+      "capture its batches anew.");
 }
 
 absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
@@ -173,11 +191,7 @@ absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
   }
   const absl::Status status =
       table_->Prepare(static_cast<uint32_t>(options_.size), deadline, stream);
-  if (!table_->why_not().empty()) {
-    return base::FailedPrecondition("Table ", options_.table.table,
-                                    " cannot be drawn from by the device: ", table_->why_not(),
-                                    ".");
-  }
+  GR_RETURN_IF_ERROR(CheckDrawable());
   if (!status.ok()) return service_->Explain(status);
   if (options_.table.choice == device::Choice::kTopK && table_->table_size() < options_.size) {
     return base::FailedPrecondition("Cannot give the first ", options_.size, " of ",
@@ -185,12 +199,6 @@ absl::Status FixedBatches::Prepare(absl::Time deadline, device::Stream stream) {
   }
   if (output_ == nullptr) {
     GR_RETURN_IF_ERROR(MakePlan(stream));
-  } else if (plan_->version() != table_->directory().version()) {
-    return base::FailedPrecondition(
-        "The items of table ", options_.table.table,
-        " are no longer as they were: they have other shapes, are longer (pad_to may leave room), "
-        "have more pieces than there was room for, or more slots. Make another sampler, and "
-        "capture its batches anew.");
   }
   prepared_ = true;
   return absl::OkStatus();
@@ -202,6 +210,7 @@ absl::Status FixedBatches::Enqueue(device::Stream stream) {
   if (output_ == nullptr) {
     return base::FailedPrecondition("prepare() must have been called once before.");
   }
+  GR_RETURN_IF_ERROR(CheckDrawable());
   return plan_->Enqueue(table_->selection(), options_.beta.value_or(0), output_->data(), stream);
 }
 

@@ -97,6 +97,8 @@ class FixedBatches {
  private:
   explicit FixedBatches(const Options& options) : options_(options) {}
   absl::Status MakePlan(device::Stream stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether batches may be put on a stream as they were the first time.
+  absl::Status CheckDrawable() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Options options_;
   std::shared_ptr<service::ReplayService> service_;

@@ -24,6 +24,17 @@ class EventMark final : public device::Mark {
     GR_RETURN_IF_ERROR(current.status());
     return IsDone(event_);
   }
+  absl::Status Wait() const override {
+    const CurrentGpu current(gpu_);
+    GR_RETURN_IF_ERROR(current.status());
+    return ToStatus(cudaEventSynchronize(event_.get()), "cudaEventSynchronize");
+  }
+  absl::Status PutBefore(device::Stream stream) const override {
+    const CurrentGpu current(gpu_);
+    GR_RETURN_IF_ERROR(current.status());
+    return ToStatus(cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), event_.get(), 0),
+                    "cudaStreamWaitEvent");
+  }
 
  private:
   const int gpu_;

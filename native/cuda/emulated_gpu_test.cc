@@ -1,6 +1,7 @@
 // What only a GPU that is emulated can show: captures that must not be disturbed, several GPUs,
 // other capabilities, and that all is given back.
 #include "native/cuda/emulated_gpu_fixture.h"
+#include "native/cuda/gather.h"
 #include "native/cuda/gpu_device.h"
 #include "native/cuda/measure.h"
 #include "native/device/draw_check.h"
@@ -53,6 +54,44 @@ TEST_F(EmulatedGpuTest, BeforeComputeCapabilityNineThereIsNoBulkKernel) {
   SetMachine(machine);
   EXPECT_TRUE(absl::IsUnimplemented(MeasureGather(0, "bulk", "host", {1, {{1, 64}}}, 1).status()));
   EXPECT_EQ(SelfTest(0, 6, 1, false).value(), std::vector<std::string>());
+}
+
+// Of a plan that is too long for an index of its tiles, the copy engine leaves a part that is not.
+TEST_F(EmulatedGpuTest, TheEnginesListsFitWhereThePlansDoes) {
+  device::GatherPlan plan;
+  const std::vector<std::byte> source(1 << 20);
+  PinnedMemory pinned = NewPinnedMemory(source.size()).value();
+  std::memset(pinned.get(), 0, source.size());
+  uint64_t output_bytes = 0;
+  const auto add = [&](device::RowKind kind, uint64_t bytes) {
+    plan.AddRow(kind, output_bytes, 0, bytes);
+    plan.AddPiece(static_cast<const std::byte*>(pinned.get()), bytes);
+    output_bytes += bytes;
+  };
+  for (int i = 0; i < 32; ++i) {
+    add(device::RowKind::kFloat32ToFloat16, source.size());
+    add(device::RowKind::kCopy, 1 << 16);
+  }
+  ASSERT_GT(plan.tile_count(), device::kMostIndexedTiles);
+  constexpr size_t kBehind = 64 << 10;
+  const size_t list_bytes = ListBytes(plan);
+  PinnedMemory list = NewPinnedMemory(list_bytes + kBehind).value();
+  DeviceMemory device = NewDeviceMemory(output_bytes + list_bytes + kBehind).value();
+  auto* const host = static_cast<std::byte*>(list.get());
+  auto* const to = static_cast<std::byte*>(device.get());
+  std::memset(host, 0x5a, list_bytes + kBehind);
+  ASSERT_EQ(cudaMemset(to, 0x5a, output_bytes + list_bytes + kBehind), cudaSuccess);
+  const TestStream stream;
+  ASSERT_TRUE(
+      StartGather(GatherWay::kEngine, plan, to, host, to + output_bytes, {}, stream.handle).ok());
+  ASSERT_EQ(cudaStreamSynchronize(stream.handle), cudaSuccess);
+  std::vector<std::byte> behind(kBehind);
+  ASSERT_EQ(
+      cudaMemcpy(behind.data(), to + output_bytes + list_bytes, kBehind, cudaMemcpyDeviceToHost),
+      cudaSuccess);
+  const std::vector<std::byte> untouched(kBehind, std::byte{0x5a});
+  EXPECT_EQ(behind, untouched);
+  EXPECT_EQ(std::memcmp(host + list_bytes, untouched.data(), kBehind), 0);
 }
 
 TEST_F(EmulatedGpuTest, AGpuPerStream) {

@@ -61,6 +61,26 @@ TEST_F(EmulatedOutputsTest, AFenceComesBeforeMemoryIsUsedAgain) {
   for (const auto& each : read) ASSERT_NO_FATAL_FAILURE(ExpectRows(made, each));
 }
 
+TEST_F(EmulatedOutputsTest, AFenceIsBesideTheStreamsThatWereToldOf) {
+  const auto gpu = Open();
+  const auto stream = gpu->NewStream(1).value();
+  const TestStream reader;
+  std::vector<std::vector<std::byte>> read(4);
+  for (auto& each : read) {
+    auto output = Gather(*stream);
+    output->WantFence();
+    ASSERT_TRUE(output->ShareWith(reinterpret_cast<uintptr_t>(reader.handle)).ok());
+    ASSERT_NO_FATAL_FAILURE(ReadLater(*output, reader.handle, &each));
+    output = nullptr;
+    output = stream->Gather(other.plan, other.expected.size(), nullptr).value();
+    ASSERT_TRUE(output->PassFence([](device::Stream) {}).ok());
+    const auto again = stream->Gather(other.plan, other.expected.size(), nullptr).value();
+    ASSERT_TRUE(again->Wait().ok());
+  }
+  ASSERT_EQ(cudaStreamSynchronize(reader.handle), cudaSuccess);
+  for (const auto& each : read) ASSERT_NO_FATAL_FAILURE(ExpectRows(made, each));
+}
+
 // Nothing is waited for when an output goes that somebody may still read; a capture goes on.
 TEST_F(EmulatedOutputsTest, WhatUnknownStreamsReadIsFreedLater) {
   const auto gpu = Open();

@@ -67,18 +67,22 @@ absl::StatusOr<GatherWay> WayOf(const std::string& name) {
   return base::InvalidArgument("There is no way of gathering called '", name, "'.");
 }
 
-// Of a list: rows, pieces, the tiles' index.
-size_t ListBytes(const GatherPlan& plan) { return IndexAt(plan) + plan.row_of_tile().size() * 4; }
+// Of a list: rows, pieces, the tiles' index. Also enough for any part of the plan, which may have
+// an index where the plan has none.
+size_t ListBytes(const GatherPlan& plan) {
+  return IndexAt(plan) + std::min(plan.tile_count(), device::kMostIndexedTiles) * sizeof(uint32_t);
+}
 
 absl::Status UploadList(const GatherPlan& plan, std::byte* host_list, std::byte* device_list,
                         cudaStream_t stream) {
   std::memcpy(host_list, plan.rows().data(), plan.rows().size() * sizeof(Row));
   std::memcpy(host_list + RowsBytes(plan), plan.pieces().data(),
               plan.pieces().size() * sizeof(RowPiece));
-  std::memcpy(host_list + IndexAt(plan), plan.row_of_tile().data(), plan.row_of_tile().size() * 4);
-  return ToStatus(
-      cudaMemcpyAsync(device_list, host_list, ListBytes(plan), cudaMemcpyHostToDevice, stream),
-      "the list's upload");
+  const size_t index_bytes = plan.row_of_tile().size() * sizeof(uint32_t);
+  std::memcpy(host_list + IndexAt(plan), plan.row_of_tile().data(), index_bytes);
+  return ToStatus(cudaMemcpyAsync(device_list, host_list, IndexAt(plan) + index_bytes,
+                                  cudaMemcpyHostToDevice, stream),
+                  "the list's upload");
 }
 
 absl::Status LaunchUploaded(GatherKernel kernel, const GatherPlan& plan, std::byte* output,

@@ -49,8 +49,9 @@ class GpuOutput final : public device::Output {
     }
     const CurrentGpu current(gpu_);
     buffer_.until.assign(1, std::move(gathered_));
+    base::MutexLock lock(&mutex_);
     if (fenced_) {
-      fences_->Add(std::move(pool_), std::move(buffer_));
+      fences_->Add(std::move(pool_), std::move(buffer_), std::move(shared_with_), shared_with_any_);
     } else {
       pool_->Give(std::move(buffer_), std::move(shared_with_), shared_with_any_);
     }
@@ -60,14 +61,17 @@ class GpuOutput final : public device::Output {
 
   absl::Status ShareWith(uintptr_t handle) override {
     if (handle == 0) {
+      GR_RETURN_IF_ERROR(Wait());
+      base::MutexLock lock(&mutex_);
       shared_with_any_ = true;
-      return Wait();
+      return absl::OkStatus();
     }
     auto stream = reinterpret_cast<cudaStream_t>(handle);
     GR_RETURN_IF_ERROR(LendTo(stream));
     // That handle is another stream in every thread. The legacy stream's events come after the work
     // of all of these, and it is the same in the thread where the output goes.
     if (stream == cudaStreamPerThread) stream = cudaStreamLegacy;
+    base::MutexLock lock(&mutex_);
     if (std::find(shared_with_.begin(), shared_with_.end(), stream) == shared_with_.end()) {
       shared_with_.push_back(stream);
     }
@@ -89,7 +93,10 @@ class GpuOutput final : public device::Output {
     return ToStatus(cudaEventSynchronize(gathered_->get()), "the gather");
   }
 
-  void WantFence() override { fenced_ = true; }
+  void WantFence() override {
+    base::MutexLock lock(&mutex_);
+    fenced_ = true;
+  }
   bool fence_wanted() const override { return fences_->wanted(); }
   absl::Status PassFence(absl::FunctionRef<void(device::Stream)> wait) override {
     const CurrentGpu current(gpu_);
@@ -111,9 +118,10 @@ class GpuOutput final : public device::Output {
   std::shared_ptr<OutputPool> pool_;
   DevicePool::Buffer buffer_;
   std::shared_ptr<const Event> gathered_;
-  std::vector<cudaStream_t> shared_with_;
-  bool shared_with_any_ = false;
-  bool fenced_ = false;
+  base::Mutex mutex_;  // Arrays of a batch may be handed over by several threads.
+  std::vector<cudaStream_t> shared_with_ ABSL_GUARDED_BY(mutex_);
+  bool shared_with_any_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fenced_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace
@@ -161,9 +169,10 @@ void OutputPool::Give(DevicePool::Buffer buffer, std::vector<cudaStream_t> strea
   }
 }
 
-void Fences::Add(std::shared_ptr<OutputPool> pool, DevicePool::Buffer buffer) {
+void Fences::Add(std::shared_ptr<OutputPool> pool, DevicePool::Buffer buffer,
+                 std::vector<cudaStream_t> streams, bool unknown) {
   base::MutexLock lock(&mutex_);
-  waiting_.push_back({std::move(pool), std::move(buffer)});
+  waiting_.push_back({std::move(pool), std::move(buffer), std::move(streams), unknown});
 }
 
 bool Fences::wanted() {
@@ -204,8 +213,9 @@ absl::Status Fences::Pass(absl::FunctionRef<void(device::Stream)> wait) {
       PutBack(std::move(waiting));
       return mark.status();
     }
-    waiting[i].buffer.until.push_back(*std::move(mark));
-    waiting[i].pool->Give(std::move(waiting[i].buffer), {}, false);
+    Waiting& each = waiting[i];
+    each.buffer.until.push_back(*std::move(mark));
+    each.pool->Give(std::move(each.buffer), std::move(each.streams), each.unknown);
   }
   return absl::OkStatus();
 }

@@ -40,7 +40,9 @@ class OutputPool {
 // point that the framework has one of our streams wait for. Thread-safe.
 class Fences {
  public:
-  void Add(std::shared_ptr<OutputPool> pool, DevicePool::Buffer buffer);
+  // The rest as OutputPool::Give has it.
+  void Add(std::shared_ptr<OutputPool> pool, DevicePool::Buffer buffer,
+           std::vector<cudaStream_t> streams, bool unknown);
   bool wanted();
   // What has been added until now goes back to its pools, for use after what `wait` has the stream
   // wait for. What `wait` throws is thrown, and nothing is lost.
@@ -50,6 +52,8 @@ class Fences {
   struct Waiting {
     std::shared_ptr<OutputPool> pool;
     DevicePool::Buffer buffer;
+    std::vector<cudaStream_t> streams;
+    bool unknown;
   };
   void PutBack(std::vector<Waiting> waiting);
   absl::StatusOr<cudaStream_t> TheStream();

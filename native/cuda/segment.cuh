@@ -103,6 +103,7 @@ __device__ inline uint4 Shifted(uint4 low, uint4 high, uint32_t shift) {
 template <uint32_t kSize>
 __device__ inline void WriteWords(Lanes<kSize> lanes, RowKind kind, const std::byte* from,
                                   uint32_t words, std::byte* to) {
+  if (words == 0) return;
   const uint32_t out = OutputOfWord(kind);
   const auto shift = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(from) % kWord);
   const auto* const source = reinterpret_cast<const uint4*>(from - shift);

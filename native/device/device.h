@@ -25,8 +25,8 @@ enum class Choice {
   kTopK,   // The first ones of its order, each once.
 };
 
-// Memory of a device that a gather has written, or is about to. Thread-compatible. When the last
-// owner goes, the memory is used again, after all work of streams that it was shared with.
+// Memory of a device that a gather has written, or is about to. Thread-safe. When the last owner
+// goes, the memory is used again, after all work of streams that it was shared with.
 class Output {
  public:
   virtual ~Output() = default;

@@ -22,6 +22,9 @@ class Mark {
   virtual ~Mark() = default;
   // Whether it is done. Does not wait.
   virtual absl::StatusOr<bool> done() const = 0;
+  virtual absl::Status Wait() const = 0;
+  // What the stream gets from now on comes after it.
+  virtual absl::Status PutBefore(Stream stream) const = 0;
 };
 
 // Thread-compatible, but for Weights, which any thread may call. Everything with a stream may

@@ -10,6 +10,8 @@ namespace {
 class NothingToWaitFor final : public Mark {
  public:
   absl::StatusOr<bool> done() const override { return true; }
+  absl::Status Wait() const override { return absl::OkStatus(); }
+  absl::Status PutBefore(Stream) const override { return absl::OkStatus(); }
 };
 
 class DrawTwin final : public DrawBackend {

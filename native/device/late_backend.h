@@ -114,6 +114,8 @@ class LateMark final : public Mark {
   explicit LateMark(std::shared_ptr<LateWork> work)
       : work_(std::move(work)), after_(work_->added()) {}
   absl::StatusOr<bool> done() const override { return work_->done() >= after_; }
+  absl::Status Wait() const override { return work_->Run(); }
+  absl::Status PutBefore(Stream) const override { return absl::OkStatus(); }  // There is one.
 
  private:
   const std::shared_ptr<LateWork> work_;

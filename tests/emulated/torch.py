@@ -137,6 +137,9 @@ class _Stream:
     def __init__(self, address: int) -> None:
         self.cuda_stream = address
 
+    def synchronize(self) -> None:
+        call("cudaStreamSynchronize", ctypes.c_void_p(self.cuda_stream))
+
 
 class _Graph:
     def __init__(self) -> None:
