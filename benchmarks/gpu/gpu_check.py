@@ -24,6 +24,7 @@ import gpu_bars
 import gpu_batches
 import gpu_draws
 import gpu_equal
+import gpu_fences
 import gpu_gathers
 import gpu_index_select
 import gpu_machine
@@ -105,6 +106,8 @@ def check(report: Report, device: str, gpu: int | None, small: bool) -> None:
             ),
             (f"W4 is as without a device: {out}", gpu_ragged.is_as_without_a_device, *on, small),
         )
+        if out == "jax":
+            report.apart(("JAX's memory is kept", gpu_fences.memory_of_jax_is_kept, device))
         if out == frameworks(device)[0]:
             # CUDA graphs are captured by PyTorch, here in a process that has launched nothing yet.
             report.apart(("replays are the twin's", gpu_draws.replays_are_those_of_the_twin, *on))
