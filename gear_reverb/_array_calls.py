@@ -176,7 +176,9 @@ class ArrayCalls:
         on_gpu = device is not None and device != "cpu"
         maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
         name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
-        priorities = self._priorities_from(table, device, out)
+        has_stream = on_gpu and out in ("torch", "cupy")
+        stream = current_stream(out, _gpu(device) or 0) if has_stream else None
+        priorities = self._priorities_from(table, device, stream, timeout)
         return BatchSampler(
             native, maker, timeout=timeout, beta=beta, priorities=priorities, name=name
         )
@@ -201,8 +203,9 @@ class ArrayCalls:
         Its two halves are apart: `prepare`, by the host, and `enqueue`, which only launches kernels
         and may be captured. What `batch_sampler` says of `draw="device"` holds here, but there is
         no other way: where the device cannot gather the items by itself, `prepare` fails. All
-        memory for `max_size` items is taken at once on the device: for each item up to 33 bytes,
-        and 64 for every column.
+        memory for `max_size` items is taken at once on the device, by the first `prepare` at the
+        latest: for each item up to 33 bytes, and for every column 16 for each of at least four
+        pieces, twice as many as the first items have.
 
         Args:
           table: Name of the table.
@@ -249,17 +252,20 @@ class ArrayCalls:
         )
         gpu = _gpu(device)
         stream = current_stream(out, gpu) if gpu is not None else lambda: 0
-        priorities = self._priorities_from(table, device, out)
+        priorities = self._priorities_from(table, device, stream, None)
         return FixedBatchSampler(native, maker, stream, priorities)
 
-    def _priorities_from(self, table: str, device: str | None, out: str) -> DevicePriorities:
-        gpu = _gpu(device)
-        has_stream = gpu is not None and out in ("torch", "cupy")
-        return DevicePriorities(
-            lambda keys, priorities: self.update_priorities(table, keys, priorities),
-            gpu,
-            current_stream(out, gpu) if has_stream else None,
-        )
+    def _priorities_from(
+        self,
+        table: str,
+        device: str | None,
+        stream: Callable[[], int] | None,
+        timeout: float | None,
+    ) -> DevicePriorities:
+        def update(keys: Any, priorities: Any) -> None:
+            self.update_priorities(table, keys, priorities, timeout=timeout)
+
+        return DevicePriorities(update, _gpu(device), stream)
 
     def sample_batch(
         self,

@@ -1,6 +1,7 @@
 """Priorities that are computed on a GPU, on their way to a table."""
 
 import math
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -25,8 +26,8 @@ class DevicePriorities:
     ) -> None:
         """Of a table that `update(keys, priorities)` tells.
 
-        `gpu` is where arrays may be, if anywhere. Arrays are as they are when `add` is called, also
-        if work on the current stream overwrites them afterwards; None: there is no such stream.
+        `gpu` is where arrays may be, if anywhere. Arrays are as they are when `add` is called, in
+        the order of work on the current stream; None: there is no such stream.
         """
         self._update = update
         self._gpu = gpu
@@ -35,9 +36,10 @@ class DevicePriorities:
         self._pending: deque[tuple[Any, Any]] = deque()
         self._lock = threading.Lock()
         self._closed = False
+        self._process = os.getpid()
 
     def add(self, keys: Any, priorities: Any, stream: int | None = None) -> None:
-        """Sends for the arrays, and tells the table what has come before.
+        """Tells the table what has come, then sends for the arrays.
 
         Args:
           keys: Where they are.
@@ -55,6 +57,7 @@ class DevicePriorities:
         with self._lock:
             if self._closed:
                 raise RuntimeError("The sampler has been closed")
+            self._tell(at_most=_MOST_PENDING - 1)
             self._pending.append((self._to_host(keys, stream), self._to_host(priorities, stream)))
             self._tell(at_most=_MOST_PENDING)
 
@@ -67,7 +70,12 @@ class DevicePriorities:
                 self._lock.release()
 
     def close(self) -> None:
-        """Waits for all of it, and tells the table; raises the first error at the end."""
+        """Waits for all of it, and tells the table; raises the first error at the end.
+
+        In the child of a fork, where there is no GPU and the lock is as it happened to be, nothing.
+        """
+        if os.getpid() != self._process:
+            return
         errors = []
         with self._lock:
             self._closed = True
@@ -90,7 +98,7 @@ class DevicePriorities:
 
     def _to_host(self, array: Any, stream: int | None) -> Any:
         if self._gpu is None or not _is_on_gpu(array):
-            return _Here(np.array(array))
+            return _Here(np.array(array) if hasattr(array, "__array__") else list(array))
         if self._copies is None:
             self._copies = _native.HostCopies(self._gpu)
         if stream is None and self._current_stream is not None:
@@ -99,15 +107,15 @@ class DevicePriorities:
 
 
 class _Here:
-    """A copy that is there at once."""
+    """A copy that is there at once; a list stays one, since NumPy would make large keys floats."""
 
     done = True
 
-    def __init__(self, array: np.ndarray) -> None:
-        self._array = array
+    def __init__(self, values: Any) -> None:
+        self._values = values
 
-    def numpy(self) -> np.ndarray:
-        return self._array
+    def numpy(self) -> Any:
+        return self._values
 
 
 def _shape(array: Any) -> tuple[int, ...]:

@@ -238,9 +238,9 @@ class HostCopies:
     """Copies of keys and priorities from a GPU, on a stream of their own."""
 
     def __init__(self, gpu: int) -> None: ...
-    def start(self, array: Any, before: int | None) -> HostCopy:
-        """Of an array of one axis, by DLPack; it is kept until the copy is there. What the stream
-        `before` is given from now on comes after the copy."""
+    def start(self, array: Any, between: int | None) -> HostCopy:
+        """Of an array of one axis, by DLPack; it is kept until the copy is there. The copy comes
+        after what the stream `between` has been given, and before what it is given from now on."""
 
 class HostCopy:
     @property

@@ -72,16 +72,19 @@ class BatchSampler(Iterator[ReplayBatch]):
         one of the next calls, of this or `next`, once they are there, in order; at the latest by
         `close`. Work that the current stream of PyTorch or CuPy is given afterwards, where `out` is
         one of these, may overwrite them; nothing else may. Unknown keys are ignored. Not to be
-        captured in a CUDA graph.
+        captured in a CUDA graph. PyTorch hands over arrays of its current GPU alone.
 
         Args:
           keys: Integers, shape `[n]`, on the host or the sampler's GPU: `batch.info.key`.
           priorities: Numbers, shape `[n]`, likewise; float16, float32 or float64 on the GPU.
 
         Raises:
-          TypeError, ValueError: If the arrays are no such ones.
-          ValueError, RuntimeError: As `Client.update_priorities`, of an update that came before and
-            is lost then. From `next` and `close`, too.
+          TypeError, ValueError, BufferError: If the arrays are no such ones, or PyTorch does not
+            hand them over.
+          ValueError, RuntimeError: As `Client.update_priorities`, of this update or one that came
+            before, which is lost then; of one before, this one is not made. From `next` and
+            `close`, too.
+          RuntimeError: Once closed.
         """
         self._priorities.add(keys, priorities)
 

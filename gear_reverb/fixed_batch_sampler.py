@@ -63,7 +63,8 @@ class FixedBatchSampler:
         Launches kernels whose arguments are always the same, and nothing else: it may be captured.
 
         Raises:
-          RuntimeError: Before the first `prepare`, once closed, or from an empty table.
+          RuntimeError: Before the first `prepare`, where one has found that items are no longer as
+            they were, once closed, or from an empty table.
         """
         self._native.Enqueue(self._stream(stream))
 
@@ -88,10 +89,10 @@ class FixedBatchSampler:
     def update_priorities(self, keys: Any, priorities: Any, stream: int | None = None) -> None:
         """As that of `BatchSampler`; the table is told by `prepare`.
 
-        What the stream is given after this call, such as the next batch, comes after the arrays
-        were copied; see `prepare` for which one.
+        The arrays are copied between what the stream was given before this call, such as a batch,
+        and what comes after it, such as the next one; see `prepare` for which stream.
         """
-        self._priorities.add(keys, priorities, self._stream(stream))
+        self._priorities.add(keys, priorities, stream)
 
     def close(self) -> None:
         """Waits for the device, and lets go of the table's items. Idempotent.

@@ -77,6 +77,39 @@ def test_the_next_batch_does_not_overwrite_what_is_sent(serve):
         sampler.update_priorities([1], [1.0])
 
 
+def test_keys_of_64_bits_in_a_list(filled):
+    client, keys = filled
+    with client.batch_sampler("t", 4, prefetch=0, **ON_DEVICE) as sampler:
+        sampler.update_priorities([int(keys[0]), 2**64 - 1, 1], [5.0, 1.0, 1.0])
+    assert priorities_of(client).get(int(keys[0]), 5.0) == 5.0
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="for arrays on a GPU")
+def test_copies_come_after_the_stream_that_is_given(serve):
+    torch = pytest.importorskip("torch")
+    client = serve(make_table(sampler=selectors.Uniform()))
+    client.insert_batch("t", [np.arange(40, dtype=np.int32)[:, None]], 1.0)
+    expected = {}
+    stream = torch.cuda.Stream()
+    address = stream.cuda_stream
+    with (
+        client.fixed_batch_sampler("t", 4, seed=8, device="cpu") as twin,
+        client.fixed_batch_sampler("t", 4, seed=8, device=DEVICE, out="dlpack") as sampler,
+    ):
+        for number in range(1, 20):
+            sampler.prepare(stream=address)
+            twin.prepare()
+            sampler.enqueue(stream=address)
+            twin.enqueue()
+            keys = sampler.batch.info.key
+            sampler.update_priorities(keys, np.full(4, float(number)), stream=address)
+            expected.update((int(key), float(number)) for key in twin.batch.info.key)
+        with pytest.raises(ValueError, match="has no current stream"):
+            sampler.update_priorities(keys, np.ones(4))
+    found = priorities_of(client)
+    assert found == {key: expected.get(key, 1.0) for key in found}
+
+
 def test_errors_come_with_a_later_call(filled):
     client, keys = filled
     with client.batch_sampler("t", 4, prefetch=0, **ON_DEVICE) as sampler:
@@ -106,7 +139,7 @@ def test_arrays_that_cannot_be_sent_for(serve):
     columns = {"half": np.float16(1), "matrix": np.zeros(3, np.float32), "byte": np.uint8(1)}
     insert(client, [[columns]])
     with client.batch_sampler("t", 4, ragged="error", **ON_DEVICE) as sampler:
-        byte, half, matrix = next(sampler).data
+        _, half, matrix = next(sampler).data
         with pytest.raises(ValueError, match="one axis"):
             sampler.update_priorities(np.arange(4), half)
         with pytest.raises(ValueError, match="There are 4 keys, but 12 priorities"):

@@ -18,24 +18,6 @@ namespace {
 
 using tensor::DType;
 
-// Of dtypes that DLPack cannot name, unsigned integers of their size.
-DlCode CodeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kBool: return kBool;
-    case DType::kBfloat16: return kBfloat;
-    case DType::kFloat16:
-    case DType::kFloat32:
-    case DType::kFloat64: return kFloat;
-    case DType::kComplex64:
-    case DType::kComplex128: return kComplex;
-    case DType::kInt8:
-    case DType::kInt16:
-    case DType::kInt32:
-    case DType::kInt64: return kInt;
-    default: return kUint;
-  }
-}
-
 class DeviceArray {
  public:
   DeviceArray(std::shared_ptr<device::Output> output, device::OutputArray array, int gpu)

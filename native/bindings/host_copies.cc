@@ -1,4 +1,6 @@
 // Arrays of a GPU on their way to the host.
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <tuple>
@@ -24,15 +26,17 @@ namespace {
 
 using tensor::DType;
 
-// Of what keys and priorities come as; throws TypeError for others.
+// Of what keys and priorities come as.
+constexpr DType kDTypes[] = {DType::kUint64,  DType::kInt64,   DType::kInt32,
+                             DType::kFloat64, DType::kFloat32, DType::kFloat16};
+
+// Throws TypeError for others.
 DType DTypeOf(const DlTensor& array) {
-  if (array.lanes == 1) {
-    if (array.code == kUint && array.bits == 64) return DType::kUint64;
-    if (array.code == kInt && array.bits == 64) return DType::kInt64;
-    if (array.code == kInt && array.bits == 32) return DType::kInt32;
-    if (array.code == kFloat && array.bits == 64) return DType::kFloat64;
-    if (array.code == kFloat && array.bits == 32) return DType::kFloat32;
-    if (array.code == kFloat && array.bits == 16) return DType::kFloat16;
+  for (const DType dtype : kDTypes) {
+    if (array.lanes == 1 && array.code == CodeOf(dtype) &&
+        array.bits == 8 * tensor::ByteSize(dtype)) {
+      return dtype;
+    }
   }
   throw py::type_error(absl::StrCat("DLPack's dtype ", array.code, " of ", array.bits,
                                     " bits cannot be a key or priority."));
@@ -77,7 +81,11 @@ struct Source {
 // The framework has `stream` wait for what it has begun.
 Source SourceOf(const py::object& array, device::Stream stream) {
   if (const std::optional<LentArray> lent = LentDeviceArray(array)) {
+    const DType dtype = lent->array.dtype;
     if (lent->array.shape.size() != 1) throw py::value_error("The array must have one axis.");
+    if (std::find(std::begin(kDTypes), std::end(kDTypes), dtype) == std::end(kDTypes)) {
+      throw py::type_error("Arrays of " + tensor::Name(dtype) + " cannot be keys or priorities.");
+    }
     WithoutGil([&] { return lent->output->LendTo(stream); });
     return {lent->output->data() + lent->array.offset, lent->array.dtype, lent->array.shape[0],
             lent->gpu, lent->output};
@@ -155,8 +163,15 @@ class HostCopies {
     });
   }
 
-  std::unique_ptr<HostCopy> Start(const py::object& array, std::optional<uintptr_t> before) {
+  std::unique_ptr<HostCopy> Start(const py::object& array, std::optional<uintptr_t> between) {
     const device::Stream stream = copies_->owner->stream();
+    const auto caller = reinterpret_cast<device::Stream>(between.value_or(0));
+    if (between.has_value()) {
+      WithoutGil([&]() -> absl::Status {
+        GR_ASSIGN_OR_RETURN(const auto mark, copies_->backend->NewMark(caller));
+        return mark->PutBefore(stream);
+      });
+    }
     Source from = SourceOf(array, stream);
     if (from.gpu != gpu_) {
       throw py::value_error(absl::StrCat("The array is not on the GPU cuda:", gpu_, "."));
@@ -164,8 +179,7 @@ class HostCopies {
     auto copy = std::make_unique<HostCopy>(copies_, std::move(from));
     WithoutGil([&]() -> absl::Status {
       GR_RETURN_IF_ERROR(copy->Start(stream));
-      if (!before.has_value()) return absl::OkStatus();
-      return copy->PutBefore(reinterpret_cast<device::Stream>(*before));
+      return between.has_value() ? copy->PutBefore(caller) : absl::OkStatus();
     });
     return copy;
   }
@@ -183,7 +197,7 @@ void DefineHostCopies(py::module_& module) {
       .def("numpy", &HostCopy::ToNumpy);
   py::class_<HostCopies>(module, "HostCopies")
       .def(py::init<int>(), py::arg("gpu"))
-      .def("start", &HostCopies::Start, py::arg("array"), py::arg("before"));
+      .def("start", &HostCopies::Start, py::arg("array"), py::arg("between"));
 }
 
 }  // namespace gear_reverb::bindings

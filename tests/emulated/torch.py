@@ -158,6 +158,12 @@ class cuda:
         return cls._current
 
     @staticmethod
+    def Stream() -> _Stream:
+        made = ctypes.c_void_p()
+        call("cudaStreamCreateWithFlags", ctypes.byref(made), 1)
+        return _Stream(made.value)
+
+    @staticmethod
     def synchronize() -> None:
         call("cudaDeviceSynchronize")
 
