@@ -135,12 +135,11 @@ class ArrayCalls:
             those of a generator made of `seed`, the same on every device. If the table's items are
             not all alike (but, with "pad", for their lengths), are text, or lie where the device
             cannot read, or it has no memory for its part of the table, the host draws after all:
-            `repr` and `device_stats` say why. The sampler
-            keeps items that left the table until the device has done with them. "top_k": as
-            "device", but each batch is the first `batch_size` items, 1024 at most, of the order
-            that the table's sampler has, each once and with a probability of 1: the oldest of Fifo,
-            the youngest of Lifo, those of the lowest or highest priority of a heap. There is no
-            falling back.
+            `repr` and `device_stats` say why. The sampler keeps items that left the table until
+            the device has done with them. "top_k": as "device", but each batch is the first
+            `batch_size` items, 1024 at most, of the order that the table's sampler has, each once
+            and with a probability of 1: the oldest of Fifo, the youngest of Lifo, those of the
+            lowest or highest priority of a heap. There is no falling back.
 
         Raises:
           NotImplementedError, RuntimeError: If the device is a GPU that cannot be used; says why.
@@ -173,12 +172,12 @@ class ArrayCalls:
             *_casts(cast),
             draw,
         )
-        on_gpu = device is not None and device != "cpu"
+        gpu = _gpu(device)
+        on_gpu = gpu is not None
         maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
         name = f"table={table}, batch_size={batch_size}, device={device}, draw={draw}"
-        has_stream = on_gpu and out in ("torch", "cupy")
-        stream = current_stream(out, _gpu(device) or 0) if has_stream else None
-        priorities = self._priorities_from(table, device, stream, timeout)
+        stream = current_stream(out, gpu) if on_gpu and out in ("torch", "cupy") else None
+        priorities = self._priorities_from(table, gpu, stream, timeout)
         return BatchSampler(
             native, maker, timeout=timeout, beta=beta, priorities=priorities, name=name
         )
@@ -247,25 +246,24 @@ class ArrayCalls:
             beta,
             draw == "top_k",
         )
-        maker = BatchMaker(
-            lambda limit: self._structure_of_table(table, limit), out, device != "cpu"
-        )
         gpu = _gpu(device)
-        stream = current_stream(out, gpu) if gpu is not None else lambda: 0
-        priorities = self._priorities_from(table, device, stream, None)
+        on_gpu = gpu is not None
+        maker = BatchMaker(lambda limit: self._structure_of_table(table, limit), out, on_gpu)
+        stream = current_stream(out, gpu) if on_gpu else lambda: 0
+        priorities = self._priorities_from(table, gpu, stream, None)
         return FixedBatchSampler(native, maker, stream, priorities)
 
     def _priorities_from(
         self,
         table: str,
-        device: str | None,
+        gpu: int | None,
         stream: Callable[[], int] | None,
         timeout: float | None,
     ) -> DevicePriorities:
         def update(keys: Any, priorities: Any) -> None:
             self.update_priorities(table, keys, priorities, timeout=timeout)
 
-        return DevicePriorities(update, _gpu(device), stream)
+        return DevicePriorities(update, gpu, stream)
 
     def sample_batch(
         self,

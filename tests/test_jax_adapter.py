@@ -180,3 +180,10 @@ def test_the_package_does_not_import_jax():
 def test_example():
     status, output = run(str(ROOT / "examples" / "jax_regression" / "main.py"))
     assert status == 0 and output.splitlines()[-1].startswith("PASS"), output
+
+
+def test_the_gpu_checks_step_that_reads_late(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "gpu"))
+    import gpu_fences
+
+    assert gpu_fences.memory_of_jax_is_kept("cpu", size=64)["batches"] > 0

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from gpu_tables import TABLE, client_of_none
 from gpu_timing import finish_of, seconds_of_one
 from gpu_workloads import ITEMS, WORKLOADS
 
 import gear_reverb
-from gear_reverb import rate_limiters, selectors
 
-TABLE = "timed"
 BATCHES = (32, 256, 1024)
 MOST_BYTES = 4 << 30  # Of one batch: W3 of 256.
 
@@ -58,21 +57,6 @@ def client_of(
             rows = [rng.integers(0, 256, (items // 4, 4, w // 4), np.uint8) for w in widths]
             client.insert_batch(TABLE, rows, 1.0)
         yield client
-
-
-@contextlib.contextmanager
-def client_of_none(
-    items: int, placement: Literal["host", "device"] = "host"
-) -> Iterator[gear_reverb.Client]:
-    """Of a server with a table that has room for so many items."""
-    uniform, fifo = selectors.Uniform(), selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table(TABLE, uniform, fifo, items, limiter, placement=placement)
-    server = gear_reverb.Server([table])
-    try:
-        yield server.localhost_client()
-    finally:
-        server.stop()
 
 
 @contextlib.contextmanager

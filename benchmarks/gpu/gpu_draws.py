@@ -4,34 +4,28 @@ import contextlib
 import importlib
 import secrets
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gpu_batches import settle
 from gpu_equal import compare, keep_keys
+from gpu_tables import client_of_none
 from gpu_timing import finish_of, seconds_of_one
 
 import gear_reverb
-from gear_reverb import rate_limiters, selectors
+from gear_reverb import selectors
 
 STEPS = 12
 
 
 @contextlib.contextmanager
 def a_client(
-    items: int, placement: str = "host", sampler: Any = None
+    items: int, placement: Literal["host", "device"] = "host", sampler: Any = None
 ) -> Iterator[gear_reverb.Client]:
     """Of a server with a table of so many items, all alike; prioritized unless told otherwise."""
-    sampler, remover = sampler or selectors.Prioritized(0.7), selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    table = gear_reverb.Table("t", sampler, remover, items, limiter, placement=placement)
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
+    with client_of_none(items, placement, sampler or selectors.Prioritized(0.7)) as client:
         add(client, np.random.default_rng(), items)
         yield client
-    finally:
-        server.stop()
 
 
 def add(client: gear_reverb.Client, rng: np.random.Generator, count: int) -> np.ndarray:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
+from gpu_tables import client_of_none
 
 import gear_reverb
-from gear_reverb import rate_limiters, selectors
+from gear_reverb import selectors
 
 
 def as_numpy(array: Any) -> np.ndarray:
@@ -67,17 +68,9 @@ def a_client(
     rng: np.random.Generator, placement: Literal["host", "device"]
 ) -> Iterator[gear_reverb.Client]:
     """Of a table of items of 1 to 300 steps, three columns of different kinds."""
-    fifo = selectors.Fifo()
-    limiter = rate_limiters.MinSize(1)
-    prioritized = selectors.Prioritized(0.7)
-    table = gear_reverb.Table("t", prioritized, fifo, 1000, limiter, placement=placement)
-    server = gear_reverb.Server([table])
-    try:
-        client = server.localhost_client()
+    with client_of_none(1000, placement, selectors.Prioritized(0.7)) as client:
         fill(client, rng)
         yield client
-    finally:
-        server.stop()
 
 
 def fill(client: gear_reverb.Client, rng: np.random.Generator) -> None:

@@ -1,9 +1,7 @@
 """Checks that memory is not written again while JAX reads it, for gpu_check.py."""
 
 import numpy as np
-
-import gear_reverb
-from gear_reverb import rate_limiters, selectors
+from gpu_tables import TABLE, client_of_none
 
 ITEMS, WIDTH, BATCHES = 64, 1 << 16, 24
 
@@ -20,14 +18,11 @@ def memory_of_jax_is_kept(device: str, size: int = 1024) -> dict[str, int]:
         return jax.lax.dynamic_slice_in_dim(batch, index, 1, axis=2)[:, 0, 0]
 
     busy = jax.device_put(np.ones((size, size), np.float32))
-    limiter, fifo = rate_limiters.MinSize(1), selectors.Fifo()
-    server = gear_reverb.Server([gear_reverb.Table("t", selectors.Uniform(), fifo, ITEMS, limiter)])
-    try:
-        client = server.localhost_client()
+    with client_of_none(ITEMS) as client:
         values = np.repeat(np.arange(ITEMS, dtype=np.float32), WIDTH).reshape(ITEMS, 1, WIDTH)
-        known = dict(zip(client.insert_batch("t", [values], 1.0).tolist(), range(ITEMS)))
+        known = dict(zip(client.insert_batch(TABLE, [values], 1.0).tolist(), range(ITEMS)))
         read = []
-        with client.batch_sampler("t", 16, device=device, out="jax", prefetch=2) as sampler:
+        with client.batch_sampler(TABLE, 16, device=device, out="jax", prefetch=2) as sampler:
             for _ in range(BATCHES):
                 batch = next(sampler)
                 read.append((batch.info.key, read_late(batch.data[0], busy)))
@@ -35,6 +30,4 @@ def memory_of_jax_is_kept(device: str, size: int = 1024) -> dict[str, int]:
         for keys, firsts in read:
             expected = [known[key] for key in np.asarray(keys).tolist()]
             np.testing.assert_array_equal(np.asarray(firsts), expected)
-    finally:
-        server.stop()
     return {"batches": BATCHES}

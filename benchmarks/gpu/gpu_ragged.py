@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from gpu_batches import BATCHES, TABLE, client_of_none, of_sampler, shown
+from gpu_batches import BATCHES, of_sampler, shown
 from gpu_equal import compare, keep_keys
+from gpu_tables import TABLE, client_of_none
 
 import gear_reverb
 

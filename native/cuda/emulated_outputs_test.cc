@@ -17,6 +17,12 @@ class EmulatedOutputsTest : public EmulatedGpuTest {
         cudaSuccess);
   }
 
+  // What a stream has read, once it is done.
+  void ExpectAll(const std::vector<std::vector<std::byte>>& read, const TestStream& reader) {
+    ASSERT_EQ(cudaStreamSynchronize(reader.handle), cudaSuccess);
+    for (const auto& each : read) ASSERT_NO_FATAL_FAILURE(ExpectRows(made, each));
+  }
+
   const GatherCase made = RandomGatherCase(21, CaseSize::kSmall);
   const GatherCase other = RandomGatherCase(22, CaseSize::kSmall);
 };
@@ -57,8 +63,7 @@ TEST_F(EmulatedOutputsTest, AFenceComesBeforeMemoryIsUsedAgain) {
     }
     ASSERT_TRUE(output->Wait().ok());
   }
-  ASSERT_EQ(cudaStreamSynchronize(reader.handle), cudaSuccess);
-  for (const auto& each : read) ASSERT_NO_FATAL_FAILURE(ExpectRows(made, each));
+  ASSERT_NO_FATAL_FAILURE(ExpectAll(read, reader));
 }
 
 TEST_F(EmulatedOutputsTest, AFenceIsBesideTheStreamsThatWereToldOf) {
@@ -77,8 +82,7 @@ TEST_F(EmulatedOutputsTest, AFenceIsBesideTheStreamsThatWereToldOf) {
     const auto again = stream->Gather(other.plan, other.expected.size(), nullptr).value();
     ASSERT_TRUE(again->Wait().ok());
   }
-  ASSERT_EQ(cudaStreamSynchronize(reader.handle), cudaSuccess);
-  for (const auto& each : read) ASSERT_NO_FATAL_FAILURE(ExpectRows(made, each));
+  ASSERT_NO_FATAL_FAILURE(ExpectAll(read, reader));
 }
 
 // Nothing is waited for when an output goes that somebody may still read; a capture goes on.

@@ -227,8 +227,10 @@ TEST_P(ResidentTableTest, CancelEndsAWait) {
 // One plan, put on the stream again and again: nothing moves, and what is not drawn is not counted.
 TEST_P(ResidentTableTest, InPlaceNothingMoves) {
   Open(300, selectors::UniformOptions{}, table::MinSize(1), /*in_place=*/true);
+  EXPECT_FALSE(Draw(16).ok());
   ASSERT_NO_FATAL_FAILURE(Insert(0, 1));
   const Batch first = Draw(16).value();
+  EXPECT_EQ(resident->directory().view().pieces_per_column, 4u);
   const uint64_t version = resident->directory().version();
   for (uint64_t key = 1; key < 1000; key += 10) {
     for (uint64_t i = 0; i < 10; ++i) {

@@ -129,15 +129,14 @@ absl::Status SlotDirectory::Check(Stream stream) {
       (!padded() || !form.IsLike(*held_[fresh_[0]]))) {
     form = ItemForm(*held_[fresh_[0]], padding_);
   }
-  form.most_pieces = std::max(1u, view_.pieces_per_column);
   for (const uint32_t slot : fresh_) {
     const absl::Status added = form.Add(*held_[slot], padding_);
     if (!added.ok()) return Refuse(std::string(added.message()));
   }
   if (form.columns != form_.columns || form.lengths_agree != form_.lengths_agree) ++version_;
   form_ = std::move(form);
-  const bool roomy = first && in_place_;
-  return SetPieces(std::bit_ceil(roomy ? form_.RoomInPlace(padding_) : form_.most_pieces), stream);
+  const uint32_t pieces = first && in_place_ ? form_.RoomInPlace(padding_) : form_.most_pieces;
+  return SetPieces(std::max(std::bit_ceil(pieces), view_.pieces_per_column), stream);
 }
 
 // Entries of other sizes are made anew, for all items.

@@ -29,9 +29,9 @@ namespace gear_reverb::device {
 //
 // On the device: 8 bytes a slot, and 16 for every piece of every column, as many pieces for each as
 // the largest needs, rounded up to a power of two. Here: 12 bytes a slot, 20 with padding, and a
-// reference to every
-// trajectory that was there at the last Apply, or has gone since then and is not let go of yet. So
-// a table's items outlive their removal until the next Apply, and what its stream had before.
+// reference to every trajectory that was there at the last Apply, or has gone since then and is not
+// let go of yet. So a table's items outlive their removal until the next Apply, and what its stream
+// had before.
 //
 // Thread-compatible. All calls use one stream, or such as the caller has made to wait for each
 // other.
